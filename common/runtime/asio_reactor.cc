@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/runtime/asio_reactor.h"
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace vjbod {
+
+namespace {
+
+class AsioFdWatch final : public FdWatch {
+ public:
+  AsioFdWatch(boost::asio::io_context& io_context, int fd, std::function<void()> on_readable)
+      : state_(std::make_shared<State>(io_context, fd, std::move(on_readable))) {
+    State::wait(state_);
+  }
+  ~AsioFdWatch() override {
+    state_->watching = false;
+    boost::system::error_code ignored;
+    state_->descriptor.cancel(ignored);
+    state_->descriptor.release();  // the caller's
+  }
+
+ private:
+  // Shared with the pending wait, which Asio delivers even after a cancel.
+  struct State {
+    State(boost::asio::io_context& io_context, int fd, std::function<void()> callback)
+        : descriptor(io_context, fd), on_readable(std::move(callback)) {}
+
+    static void wait(const std::shared_ptr<State>& state) {
+      state->descriptor.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                                   [state](const boost::system::error_code& error) {
+                                     if (error || !state->watching) return;
+                                     state->on_readable();
+                                     if (state->watching) wait(state);
+                                   });
+    }
+
+    boost::asio::posix::stream_descriptor descriptor;
+    std::function<void()> on_readable;
+    bool watching = true;
+  };
+
+  std::shared_ptr<State> state_;
+};
+
+TimePoint read_clock() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+AsioReactor::AsioReactor(uint64_t random_seed)
+    : Reactor(random_seed),
+      work_guard_(io_context_.get_executor()),
+      wakeup_(io_context_),
+      now_(read_clock()) {}
+
+AsioReactor::~AsioReactor() = default;
+
+void AsioReactor::post(std::function<void()> work) {
+  boost::asio::post(io_context_, std::move(work));
+}
+
+void AsioReactor::stop() {
+  post([this] { stopping_ = true; });
+}
+
+std::unique_ptr<FdWatch> AsioReactor::watch_readable(int fd, std::function<void()> on_readable) {
+  return std::make_unique<AsioFdWatch>(io_context_, fd, std::move(on_readable));
+}
+
+void AsioReactor::arm_wakeup() {
+  auto next = timers().next_deadline();
+  if (!next || wakeup_at_ <= *next) return;  // an early wake-up finds nothing due and arms again
+  wakeup_at_ = *next;
+  wakeup_.expires_at(wakeup_at_);
+  wakeup_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) wakeup_at_ = TimePoint::max();
+  });
+}
+
+void AsioReactor::run() {
+  owner_ = std::this_thread::get_id();
+  now_ = read_clock();
+  while (!stopping_) {
+    if (!has_deferred()) {
+      arm_wakeup();
+      io_context_.run_one();
+    }
+    now_ = read_clock();
+    io_context_.poll();
+    timers().run_due(now_);
+    run_deferred();
+  }
+  io_context_.poll();
+  run_deferred();
+}
+
+}  // namespace vjbod

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reactor of the daemons: one Boost.Asio io_context run by one thread.
+// A turn: wait for an event, take in all events that are ready, run due timers, run deferred work.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <thread>
+
+#include "common/runtime/reactor.h"
+
+namespace vjbod {
+
+class AsioReactor final : public Reactor {
+ public:
+  explicit AsioReactor(uint64_t random_seed);
+  ~AsioReactor() override;
+
+  // Runs on the calling thread, which becomes the owner, until stop().
+  void run();
+  // Any thread. Work already posted is run before run() returns.
+  void stop();
+
+  boost::asio::io_context& io_context() { return io_context_; }
+
+  TimePoint now() const override { return now_; }
+  void post(std::function<void()> work) override;
+  bool on_owner_thread() const override { return owner_ == std::this_thread::get_id(); }
+  std::unique_ptr<FdWatch> watch_readable(int fd, std::function<void()> on_readable) override;
+
+ private:
+  void arm_wakeup();
+
+  boost::asio::io_context io_context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_guard_;
+  boost::asio::steady_timer wakeup_;
+  TimePoint wakeup_at_ = TimePoint::max();
+  TimePoint now_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<std::thread::id> owner_;
+};
+
+}  // namespace vjbod
