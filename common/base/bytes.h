@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Big-endian numbers in byte spans, and a reader and a writer with a sticky error: check once, at the end.
+// Big-endian numbers in byte spans, and a reader and a writer with a sticky error: check once, at
+// the end.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +71,8 @@ class ByteReader {
   bool ok_ = true;
 };
 
-// Writes into a span. After the first write beyond the end, ok() is false and every write does nothing.
+// Writes into a span. After the first write beyond the end, ok() is false and every write does
+// nothing.
 class ByteWriter {
  public:
   explicit ByteWriter(Bytes bytes) : start_(bytes) {}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bugs abort loudly, in every build. Not for errors of peers, people or the system: those are values (result.h).
+// Bugs abort loudly, in every build. Not for errors of peers, people or the system: those are
+// values (result.h).
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string_view>
+
+#include <fmt/format.h>
 
 namespace vjbod::detail {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition,
@@ -12,10 +13,10 @@ namespace vjbod::detail {
 }  // namespace vjbod::detail
 
 // VJBOD_CHECK(condition) or VJBOD_CHECK(condition, "format {}", args...)
-#define VJBOD_CHECK(condition, ...)                                                 \
-  do {                                                                              \
-    if (!(condition)) [[unlikely]] {                                                \
-      ::vjbod::detail::check_failed(__FILE__, __LINE__, #condition,                 \
-                                    ::fmt::format("" __VA_ARGS__));                 \
-    }                                                                               \
+#define VJBOD_CHECK(condition, ...)                                 \
+  do {                                                              \
+    if (!(condition)) [[unlikely]] {                                \
+      ::vjbod::detail::check_failed(__FILE__, __LINE__, #condition, \
+                                    ::fmt::format("" __VA_ARGS__)); \
+    }                                                               \
   } while (false)

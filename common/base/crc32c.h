@@ -8,8 +8,8 @@
 
 namespace vjbod {
 
-// A running CRC: start from Crc32c{}, add spans in order, take the value. The value is the number whose four bytes go
-// on the wire in little-endian order (RFC 7143 section 13.1 and RFC 3385).
+// A running CRC: start from Crc32c{}, add spans in order, take the value. The value is the number
+// whose four bytes go on the wire in little-endian order (RFC 7143 section 13.1 and RFC 3385).
 class Crc32c {
  public:
   void add(ConstBytes bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A doubly linked list whose links live in the elements: moving an I/O between queues never allocates.
+// A doubly linked list whose links live in the elements: moving an I/O between queues never
+// allocates.
 #pragma once
 
 #include "common/base/check.h"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logging to stderr, in the form the journal likes. Only shells log (sessions, daemons); pure classes return reasons.
-// Levels: error needs a person; warn is degraded but running; info is a life event of a connection or a disk; debug is a
-// command; trace is a PDU. Never a secret, never payload, nothing per I/O above debug.
+// Logging to stderr, in the form the journal likes. Only shells log (sessions, daemons); pure
+// classes return reasons. Levels: error needs a person; warn is degraded but running; info is a
+// life event of a connection or a disk; debug is a command; trace is a PDU. Never a secret, never
+// payload, nothing per I/O above debug.
 #pragma once
-
-#include <spdlog/spdlog.h>
 
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include <spdlog/spdlog.h>
 
 #include "common/base/result.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/random.h"
 
-#include <sys/random.h>
-
 #include <cerrno>
+
+#include <sys/random.h>
 
 #include "common/base/check.h"
 

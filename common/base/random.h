@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers. `Random` is the seeded generator that every component gets through its constructor, so that a run can
-// be repeated; `fill_secure_random` is for secrets, identifiers and challenges, and comes from the kernel.
+// Random numbers. `Random` is the seeded generator that every component gets through its
+// constructor, so that a run can be repeated; `fill_secure_random` is for secrets, identifiers and
+// challenges, and comes from the kernel.
 #pragma once
 
 #include <cstdint>

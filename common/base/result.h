@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors from peers, the system and people are values: a stable code and a sentence.
-// This file is the only one that names the expected type, so that it can become std::expected in one edit.
+// This file is the only one that names the expected type, so that it can become std::expected in
+// one edit.
 #pragma once
-
-#include <fmt/format.h>
 
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
 #include <tl/expected.hpp>
 
 namespace vjbod {
 
-// `code` is an enumerator of a module's errc (stable; tests and programs compare it). `text` is a whole sentence for
-// people: what failed, where, why, and where it helps what to do next. Never holds a secret or payload.
+// `code` is an enumerator of a module's errc (stable; tests and programs compare it). `text` is a
+// whole sentence for people: what failed, where, why, and where it helps what to do next. Never
+// holds a secret or payload.
 struct Error {
   std::error_code code;
   std::string text;
@@ -24,7 +25,8 @@ template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
-// return fail(Errc::bad_length, "login PDU from {} has {} bytes of data, limit {}", peer, n, limit);
+// return fail(Errc::bad_length, "login PDU from {} has {} bytes of data, limit {}", peer, n,
+// limit);
 template <typename... Args>
 [[nodiscard]] tl::unexpected<Error> fail(std::error_code code, fmt::format_string<Args...> format,
                                          Args&&... args) {

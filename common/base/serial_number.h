@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// 32-bit serial numbers with RFC 1982 arithmetic, as RFC 7143 section 4.2.2.1 asks for CmdSN, StatSN and DataSN.
+// 32-bit serial numbers with RFC 1982 arithmetic, as RFC 7143 section 4.2.2.1 asks for CmdSN,
+// StatSN and DataSN.
 #pragma once
 
 #include <cstdint>
 
 namespace vjbod {
 
-// A plain value. Comparison is "is a ahead of b within half the number circle", so it has no total order on purpose.
+// A plain value. Comparison is "is a ahead of b within half the number circle", so it has no total
+// order on purpose.
 struct SerialNumber {
   uint32_t value = 0;
 
@@ -24,9 +26,7 @@ struct SerialNumber {
     return static_cast<int32_t>(value - other.value);
   }
   constexpr bool operator==(const SerialNumber&) const = default;
-  friend constexpr bool operator<(SerialNumber a, SerialNumber b) {
-    return a.distance_from(b) < 0;
-  }
+  friend constexpr bool operator<(SerialNumber a, SerialNumber b) { return a.distance_from(b) < 0; }
   friend constexpr bool operator>(SerialNumber a, SerialNumber b) { return b < a; }
   friend constexpr bool operator<=(SerialNumber a, SerialNumber b) { return !(b < a); }
   friend constexpr bool operator>=(SerialNumber a, SerialNumber b) { return !(a < b); }

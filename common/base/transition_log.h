@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last state transitions of one machine, kept without allocation, and printed when something went wrong.
+// The last state transitions of one machine, kept without allocation, and printed when something
+// went wrong.
 #pragma once
 
 #include <array>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/runtime/asio_reactor.h"
 
+#include <utility>
+
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
-#include <utility>
 
 namespace vjbod {
 
@@ -45,7 +46,9 @@ class AsioFdWatch final : public FdWatch {
   std::shared_ptr<State> state_;
 };
 
-TimePoint read_clock() { return std::chrono::steady_clock::now(); }
+TimePoint read_clock() {
+  return std::chrono::steady_clock::now();
+}
 
 }  // namespace
 

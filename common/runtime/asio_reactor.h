@@ -4,10 +4,11 @@
 #pragma once
 
 #include <atomic>
+#include <thread>
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <thread>
 
 #include "common/runtime/reactor.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/runtime/buffer_pool.h"
 
-#include <sys/mman.h>
-
 #include <utility>
+
+#include <sys/mman.h>
 
 #include "common/base/check.h"
 
@@ -24,7 +24,9 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
-Buffer::~Buffer() { reset(); }
+Buffer::~Buffer() {
+  reset();
+}
 
 void Buffer::reset() {
   if (pool_ != nullptr) std::exchange(pool_, nullptr)->give_back(bytes_.data(), size_class_);
@@ -50,8 +52,8 @@ Buffer BufferPool::acquire(size_t size_bytes) {
   } else {
     if (held_bytes_ + slab_bytes > memory_max_bytes_) trim(memory_max_bytes_ / 2);
     if (held_bytes_ + slab_bytes > memory_max_bytes_) return {};
-    void* mapped = mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                        -1, 0);
+    void* mapped =
+        mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return {};
     slab = static_cast<std::byte*>(mapped);
     held_bytes_ += slab_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page-aligned I/O memory of one shard: fixed slabs in a few size classes, reused without allocation, bounded in total,
-// and given back to the kernel when idle. A data mover can register the regions once (RDMA).
+// Page-aligned I/O memory of one shard: fixed slabs in a few size classes, reused without
+// allocation, bounded in total, and given back to the kernel when idle. A data mover can register
+// the regions once (RDMA).
 #pragma once
 
 #include <array>
@@ -21,7 +22,8 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
-  // At least the size asked for; the content is whatever was there before, so never send what was not written.
+  // At least the size asked for; the content is whatever was there before, so never send what was
+  // not written.
   Bytes bytes() const { return bytes_; }
   explicit operator bool() const { return pool_ != nullptr; }
   void reset();
@@ -47,7 +49,8 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  // An empty Buffer when the limit is reached: the caller answers "busy", it does not wait. size <= slab_bytes_max.
+  // An empty Buffer when the limit is reached: the caller answers "busy", it does not wait. size <=
+  // slab_bytes_max.
   Buffer acquire(size_t size_bytes);
   // Gives free slabs back to the kernel, keeping `keep_bytes`. Call when idle.
   void trim(size_t keep_bytes);

@@ -5,7 +5,9 @@
 
 namespace vjbod {
 
-ManualReactor::~ManualReactor() { run_until_idle(); }
+ManualReactor::~ManualReactor() {
+  run_until_idle();
+}
 
 void ManualReactor::run_until_idle() {
   for (;;) {

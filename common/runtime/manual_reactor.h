@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reactor without threads, descriptors or real time, for unit tests and simulation. Time moves only when told to, and
-// the same inputs give the same order of events, always.
+// A reactor without threads, descriptors or real time, for unit tests and simulation. Time moves
+// only when told to, and the same inputs give the same order of events, always.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,8 @@ class ManualReactor final : public Reactor {
   void advance(Duration by);
   // Moves time to the next timer and runs it; false when nothing is armed.
   bool advance_to_next_timer();
-  // Runs, letting time pass from timer to timer, until `done()` holds or `limit` has passed. Returns done().
+  // Runs, letting time pass from timer to timer, until `done()` holds or `limit` has passed.
+  // Returns done().
   bool run_until(const std::function<bool()>& done, Duration limit);
 
   TimePoint now() const override { return now_; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/runtime/shard.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <csignal>
 #include <utility>
+
+#include <pthread.h>
+#include <sched.h>
 
 namespace vjbod {
 

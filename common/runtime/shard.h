@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread with one reactor: everything that a session touches lives on one shard, so nothing there needs a lock.
-// This file (with shard.cc) is the only one that creates threads for the data path.
+// A thread with one reactor: everything that a session touches lives on one shard, so nothing there
+// needs a lock. This file (with shard.cc) is the only one that creates threads for the data path.
 #pragma once
 
 #include <memory>

@@ -11,14 +11,18 @@ namespace vjbod {
 Timer::Timer(Reactor& reactor, std::function<void()> on_expired)
     : reactor_(reactor), on_expired_(std::move(on_expired)) {}
 
-Timer::~Timer() { cancel(); }
+Timer::~Timer() {
+  cancel();
+}
 
 void Timer::arm_at(TimePoint deadline) {
   cancel();
   reactor_.timers().add(*this, deadline);
 }
 
-void Timer::arm_after(Duration delay) { arm_at(reactor_.now() + delay); }
+void Timer::arm_after(Duration delay) {
+  arm_at(reactor_.now() + delay);
+}
 
 void Timer::cancel() {
   if (armed()) reactor_.timers().remove(*this);

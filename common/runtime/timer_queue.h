@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The armed timers of one reactor: earliest deadline first, equal deadlines in the order they were armed (a simulation
-// depends on that). Arming and cancelling allocate nothing once the queue has grown to its working size.
+// The armed timers of one reactor: earliest deadline first, equal deadlines in the order they were
+// armed (a simulation depends on that). Arming and cancelling allocate nothing once the queue has
+// grown to its working size.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace vjbod {
 class Reactor;
 class TimerQueue;
 
-// A one-shot deadline with a fixed callback, owned by whatever state needs it: destroying it cancels it, so a timer can
-// never outlive its owner. Used on its reactor's thread only.
+// A one-shot deadline with a fixed callback, owned by whatever state needs it: destroying it
+// cancels it, so a timer can never outlive its owner. Used on its reactor's thread only.
 class Timer {
  public:
   Timer(Reactor& reactor, std::function<void()> on_expired);
@@ -24,7 +25,8 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Arms, or re-arms with a new deadline. The callback runs from the reactor's loop, never from inside this call.
+  // Arms, or re-arms with a new deadline. The callback runs from the reactor's loop, never from
+  // inside this call.
   void arm_at(TimePoint deadline);
   void arm_after(Duration delay);
   void cancel();
@@ -47,8 +49,8 @@ class TimerQueue {
   void add(Timer& timer, TimePoint deadline);
   void remove(Timer& timer);
   std::optional<TimePoint> next_deadline() const;
-  // Runs the callbacks of every timer due at `now`; those that a callback arms for `now` wait for the next call.
-  // Returns how many ran.
+  // Runs the callbacks of every timer due at `now`; those that a callback arms for `now` wait for
+  // the next call. Returns how many ran.
   size_t run_due(TimePoint now);
 
  private:
