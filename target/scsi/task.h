@@ -44,6 +44,9 @@ class TaskPort {
   virtual void put_data(Task& task, uint64_t offset, size_t length) = 0;
   // Fills task.buffer.first(length) from the task's data at `offset`. Answered likewise.
   virtual void get_data(Task& task, uint64_t offset, size_t length) = 0;
+  // Gives up the put_data or get_data under way, for an abort or a reset: on_data_moved still
+  // comes, soon and without waiting for the peer. Called at most once per transfer.
+  virtual void cancel_data(Task& task) = 0;
   // The end. Exactly once per task; the task may be gone when this returns.
   virtual void complete(Task& task, const Outcome& outcome) = 0;
 
