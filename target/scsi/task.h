@@ -47,6 +47,10 @@ class TaskPort {
   // Gives up the put_data or get_data under way, for an abort or a reset: on_data_moved still
   // comes, soon and without waiting for the peer. Called at most once per transfer.
   virtual void cancel_data(Task& task) = 0;
+  // put_data of a read's last piece followed by complete, so that data and status leave together.
+  // No on_data_moved comes for it; the task may be gone when this returns.
+  virtual void put_data_and_complete(Task& task, uint64_t offset, size_t length,
+                                     const Outcome& outcome) = 0;
   // The end. Exactly once per task; the task may be gone when this returns.
   virtual void complete(Task& task, const Outcome& outcome) = 0;
 
