@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which session holds which nexus, and the barrier of session reinstatement: a login with the same initiator, ISID and
-// target is not admitted before the session it replaces has drained to its last backstore operation (RFC 7143 section
-// 6.3.5). Otherwise a write of the dead session could land after the write that replaced it.
-// Pure; lives on the home reactor. TSIHs are given out here.
+// Which session holds which nexus, and the barrier of session reinstatement: a login with the same
+// initiator, ISID and target is not admitted before the session it replaces has drained to its last
+// backstore operation (RFC 7143 section 6.3.5). Otherwise a write of the dead session could land
+// after the write that replaced it. Pure; lives on the home reactor. TSIHs are given out here.
 #pragma once
 
 #include <cstdint>
@@ -44,12 +44,14 @@ class SessionRegistry {
     std::vector<Admitted> admit;
   };
 
-  // A login has come to its end and asks to be let in. `tsih` is the one it sent: not 0 means that it wants to add a
-  // connection to a session, which is refused with the RFC's status (we have one connection a session).
+  // A login has come to its end and asks to be let in. `tsih` is the one it sent: not 0 means that
+  // it wants to add a connection to a session, which is refused with the RFC's status (we have one
+  // connection a session).
   Actions request(SessionId session, const NexusKey& key, uint16_t tsih);
   // A discovery session needs a TSIH but holds no nexus.
   Actions request_discovery(SessionId session);
-  // The session has gone entirely: connection closed, every task ended. Also for one that still waited.
+  // The session has gone entirely: connection closed, every task ended. Also for one that still
+  // waited.
   Actions ended(SessionId session);
 
   size_t session_count() const { return tsih_of_.size(); }
@@ -63,8 +65,8 @@ class SessionRegistry {
   uint16_t give_tsih(SessionId session);
 
   std::map<NexusKey, Nexus> nexuses_;
-  std::map<SessionId, NexusKey> key_of_;    // holders and waiters
-  std::map<SessionId, uint16_t> tsih_of_;   // admitted sessions
+  std::map<SessionId, NexusKey> key_of_;   // holders and waiters
+  std::map<SessionId, uint16_t> tsih_of_;  // admitted sessions
   std::map<uint16_t, SessionId> holder_of_tsih_;
   uint16_t last_tsih_ = 0;
 };
