@@ -34,7 +34,7 @@ class OpOwner {
 };
 
 // One I/O, owned by the caller and untouched by it from submit() to on_op_done(). May be on one
-// list of the backstore.
+// list of the backstore meanwhile.
 struct Op : ListNode<Op> {
   OpKind kind = OpKind::read;
   // write: the bytes must be on stable storage when done. Given only to a backstore whose
@@ -47,6 +47,17 @@ struct Op : ListNode<Op> {
   uint64_t length_bytes = 0;  // not for flush; equals data.size() for read and write
   Bytes data;                 // read: filled in; write: taken from
   OpOwner* owner = nullptr;
+
+  // The backstore's own notes from submit() to on_op_done(); it sets them in submit(), the owner
+  // leaves them alone. They save a table, and an allocation, per I/O.
+  struct Notes {
+    uint64_t done_bytes = 0;      // of a transfer that goes in several steps
+    int error_number = 0;         // what on_op_done() will report
+    int step_result = 0;          // of a step that another thread carried out
+    std::byte* bounce = nullptr;  // aligned stand-in for `data`
+    bool write_out = false;       // zeroes must be written byte by byte
+    bool retried = false;
+  } notes;
 };
 
 struct Geometry {
@@ -58,13 +69,16 @@ struct Geometry {
 
 struct BackstoreCapabilities {
   bool read_only = false;
-  bool volatile_cache = true;  // acknowledged writes may be lost at a power cut until a flush
-  bool native_fua = false;     // else the layer above follows the write with a flush
-  bool unmap = false;
+  bool volatile_cache = true;      // acknowledged writes may be lost at a power cut until a flush
+  bool native_fua = false;         // else the layer above follows the write with a flush
+  bool unmap = false;              // what was unmapped reads as zeros
   bool fast_write_zeroes = false;  // without writing every byte
+  // How the I/O is done, for status output: "page cache, io_uring".
+  std::string description;
 };
 
-// Per shard. Destroy it only when no op is outstanding.
+// Per shard. Destroy it only when no op is outstanding, and not from inside on_op_done(): post
+// that.
 class BackstoreQueue {
  public:
   virtual ~BackstoreQueue() = default;
