@@ -114,7 +114,7 @@ struct NopOut {
   LunField lun{};
   uint32_t itt = reserved_tag;  // reserved_tag: no answer wanted
   uint32_t ttt = reserved_tag;
-  SerialNumber cmd_sn, exp_stat_sn;
+  SerialNumber cmd_sn{}, exp_stat_sn{};
   uint32_t data_segment_length = 0;
 };
 
@@ -127,7 +127,7 @@ struct ScsiCommand {
   LunField lun{};
   uint32_t itt = 0;
   uint32_t expected_data_transfer_length = 0;  // bytes
-  SerialNumber cmd_sn, exp_stat_sn;
+  SerialNumber cmd_sn{}, exp_stat_sn{};
   Cdb cdb{};
   uint32_t data_segment_length = 0;  // immediate data
 };
@@ -138,7 +138,7 @@ struct TaskManagementRequest {
   LunField lun{};
   uint32_t itt = 0;
   uint32_t referenced_task_tag = reserved_tag;
-  SerialNumber cmd_sn, exp_stat_sn, ref_cmd_sn;
+  SerialNumber cmd_sn{}, exp_stat_sn{}, ref_cmd_sn{};
   uint32_t exp_data_sn = 0;
 };
 
@@ -152,7 +152,7 @@ struct LoginRequest {
   uint16_t tsih = 0;
   uint32_t itt = 0;
   uint16_t cid = 0;
-  SerialNumber cmd_sn, exp_stat_sn;
+  SerialNumber cmd_sn{}, exp_stat_sn{};
   uint32_t data_segment_length = 0;
 };
 
@@ -163,7 +163,7 @@ struct TextRequest {
   LunField lun{};
   uint32_t itt = 0;
   uint32_t ttt = reserved_tag;
-  SerialNumber cmd_sn, exp_stat_sn;
+  SerialNumber cmd_sn{}, exp_stat_sn{};
   uint32_t data_segment_length = 0;
 };
 
@@ -172,7 +172,7 @@ struct DataOut {
   LunField lun{};
   uint32_t itt = 0;
   uint32_t ttt = reserved_tag;
-  SerialNumber exp_stat_sn;
+  SerialNumber exp_stat_sn{};
   uint32_t data_sn = 0;
   uint32_t buffer_offset = 0;
   uint32_t data_segment_length = 0;
@@ -183,7 +183,7 @@ struct LogoutRequest {
   LogoutReason reason = LogoutReason::close_session;
   uint32_t itt = 0;
   uint16_t cid = 0;
-  SerialNumber cmd_sn, exp_stat_sn;
+  SerialNumber cmd_sn{}, exp_stat_sn{};
 };
 
 struct SnackRequest {
@@ -191,7 +191,7 @@ struct SnackRequest {
   LunField lun{};
   uint32_t itt = reserved_tag;
   uint32_t ttt = reserved_tag;
-  SerialNumber exp_stat_sn;
+  SerialNumber exp_stat_sn{};
   uint32_t begin_run = 0;
   uint32_t run_length = 0;
 };
@@ -202,7 +202,7 @@ struct NopIn {
   LunField lun{};
   uint32_t itt = reserved_tag;
   uint32_t ttt = reserved_tag;  // reserved_tag: no answer wanted
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
   uint32_t data_segment_length = 0;
 };
 
@@ -213,7 +213,7 @@ struct ScsiResponse {
   uint8_t status = 0;    // SAM status when response is 0
   uint32_t itt = 0;
   uint32_t snack_tag = 0;
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
   uint32_t exp_data_sn = 0;
   uint32_t bidirectional_read_residual_count = 0;
   uint32_t residual_count = 0;
@@ -223,7 +223,7 @@ struct ScsiResponse {
 struct TaskManagementResponse {
   TaskManagementResult result = TaskManagementResult::function_complete;
   uint32_t itt = 0;
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
 };
 
 struct LoginResponse {
@@ -235,7 +235,7 @@ struct LoginResponse {
   Isid isid{};
   uint16_t tsih = 0;
   uint32_t itt = 0;
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
   uint8_t status_class = 0;
   uint8_t status_detail = 0;
   uint32_t data_segment_length = 0;
@@ -247,7 +247,7 @@ struct TextResponse {
   LunField lun{};
   uint32_t itt = 0;
   uint32_t ttt = reserved_tag;
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
   uint32_t data_segment_length = 0;
 };
 
@@ -260,8 +260,8 @@ struct DataIn {
   LunField lun{};
   uint32_t itt = 0;
   uint32_t ttt = reserved_tag;
-  SerialNumber stat_sn;  // with has_status
-  SerialNumber exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{};  // with has_status
+  SerialNumber exp_cmd_sn{}, max_cmd_sn{};
   uint32_t data_sn = 0;
   uint32_t buffer_offset = 0;
   uint32_t residual_count = 0;
@@ -271,7 +271,7 @@ struct DataIn {
 struct LogoutResponse {
   LogoutResult result = LogoutResult::success;
   uint32_t itt = 0;
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
   uint16_t time2wait_s = 0, time2retain_s = 0;
 };
 
@@ -279,7 +279,7 @@ struct R2t {
   LunField lun{};
   uint32_t itt = 0;
   uint32_t ttt = 0;
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
   uint32_t r2t_sn = 0;
   uint32_t buffer_offset = 0;
   uint32_t desired_data_transfer_length = 0;
@@ -287,7 +287,7 @@ struct R2t {
 
 struct AsyncMessage {
   LunField lun{};
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
   AsyncEvent event = AsyncEvent::scsi;
   uint8_t vendor_code = 0;
   uint16_t parameter1 = 0, parameter2 = 0, parameter3 = 0;
@@ -296,7 +296,7 @@ struct AsyncMessage {
 
 struct Reject {
   RejectReason reason = RejectReason::protocol_error;
-  SerialNumber stat_sn, exp_cmd_sn, max_cmd_sn;
+  SerialNumber stat_sn{}, exp_cmd_sn{}, max_cmd_sn{};
   uint32_t data_sn = 0;
   uint32_t data_segment_length = 0;  // the header of the rejected PDU
 };
