@@ -32,7 +32,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <span>
 
 #include "common/base/bytes.h"
@@ -81,7 +80,7 @@ class Framer {
   // The buffer must be large enough.
   void set_rules(const Rules& rules);
   // Moves what is unparsed into another buffer, which must be large enough for the rules and the
-  // bytes. Not between the header and pdu events of a PDU whose data stays in place and is shown.
+  // bytes.
   void use_buffer(Bytes buffer);
 
   // `buffered_max` bounds the second part: a mover that expects large data segments keeps it small,
@@ -117,31 +116,38 @@ class Framer {
   enum class DataGoes { stays, placed, dropped };
 
   Result<Event> take_header();
+  Result<Event> take_whole();
   Result<Event> take_data();
   Result<Event> take_trailer();
+  Error wrong_data_digest(uint32_t sent, uint32_t computed) const;
   tl::unexpected<Error> give_up(Error error);
+  Event starve(size_t wanted);
+  Event end_pdu(size_t consumed);
+  void begin_moving_data(DataGoes goes, Bytes destination);
+  void note_moved(ConstBytes part);
   size_t available() const { return end_ - begin_; }
-  size_t header_length() const;  // with AHS and digest, of the PDU at begin_
   size_t trailer_length() const;
-  size_t bytes_wanted() const;  // in the buffer, counted from begin_, for next() to get on
 
   Bytes buffer_;
   size_t begin_ = 0;  // [begin_, end_) is received and not consumed
   size_t end_ = 0;
+  size_t wanted_ = bhs_bytes;  // bytes from begin_ on, without which next() cannot get on
   Rules rules_;
-
   Stage stage_ = Stage::header;
-  // The PDU under way.
+
+  // The PDU under way, or the last one.
   size_t header_at_ = 0;
+  size_t header_length_ = 0;  // with AHS and digest
   size_t ahs_length_ = 0;
   uint32_t data_length_ = 0;
   bool data_digest_ = false;
   DataGoes data_goes_ = DataGoes::stays;
-  Bytes destination_;       // what of it is still to be filled
+  Bytes destination_;       // placed: what of it is still to be filled
   uint32_t data_left_ = 0;  // placed or dropped: bytes of the data segment still to come
   Crc32c running_;          // placed or dropped: over the data so far
   ConstBytes data_;
-  std::optional<Error> error_;
+
+  Error error_;  // with Stage::failed
 };
 
 // Sending. A PDU goes out as header, data, trailer, so that the data is gathered from where it
