@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/base/bytes.h"
 #include "common/base/result.h"
@@ -35,7 +36,6 @@ size_t digest_bytes(ChapAlgorithm algorithm);
 
 inline constexpr size_t chap_digest_bytes_max = 32;
 inline constexpr size_t chap_challenge_bytes_max = 1024;  // RFC 7143 section 12.1.3
-inline constexpr size_t chap_challenge_bytes_min = 8;     // shorter ones are not worth a secret
 inline constexpr size_t chap_name_bytes_max = 255;
 // 96 bits (RFC 7143 section 9.2.1). Both bounds are for configuration, not for the protocol.
 inline constexpr size_t chap_secret_bytes_min = 12;
@@ -46,21 +46,21 @@ inline constexpr size_t chap_secret_bytes_max = 255;
 class Secret {
  public:
   Secret() = default;
-  explicit Secret(std::string_view text) : bytes_(text) {}
-  Secret(Secret&& other) noexcept { *this = std::move(other); }
+  explicit Secret(std::string_view text) : bytes_(as_bytes(text).begin(), as_bytes(text).end()) {}
+  Secret(Secret&& other) noexcept : bytes_(std::move(other.bytes_)) {}
   Secret& operator=(Secret&& other) noexcept;
   ~Secret() { wipe(); }
 
-  Secret copy() const { return Secret(bytes_); }
+  Secret copy() const { return Secret(as_text(bytes_)); }
   bool empty() const { return bytes_.empty(); }
-  ConstBytes bytes() const { return as_bytes(std::string_view(bytes_)); }
+  ConstBytes bytes() const { return bytes_; }
   // In a time that depends on the lengths only.
   bool same_as(const Secret& other) const;
 
  private:
   void wipe();
 
-  std::string bytes_;
+  std::vector<std::byte> bytes_;  // never grows: no bytes are left behind by a reallocation
 };
 
 struct ChapCredentials {

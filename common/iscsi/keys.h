@@ -113,7 +113,7 @@ struct KeyInfo {
   KeySender sender;
   KeyPhase phase;
   KeyRelevance relevance;
-  // Numbers: the range, and a second value outside it that is legal too where low is above it.
+  // Numbers: the range (and see in_range).
   uint64_t low = 0, high = 0;
   // The RFC's value in force without negotiation: the number, or 0 and 1 for No and Yes.
   uint64_t default_value = 0;

@@ -6,7 +6,7 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,8 +27,8 @@ enum class DigestWish : uint8_t {
 struct NegotiationWishes {
   DigestWish header_digest = DigestWish::none;
   DigestWish data_digest = DigestWish::none;
-  bool rdma_extensions = false;
-  bool initial_r2t = true;  // true: the outcome will be Yes
+  bool rdma_extensions = false;  // the transport is iSER: no normal session without it
+  bool initial_r2t = true;       // true: the outcome will be Yes
   bool immediate_data = true;
   uint32_t max_recv_data_segment_length = 256 * 1024;
   uint32_t max_burst_length = 1024 * 1024;
@@ -49,11 +49,12 @@ class Negotiation {
   // declares. Once per login.
   void offer(TextBuilder& out);
 
-  // Takes one operational pair of the peer: an answer to ours, or an offer or a declaration, whose
-  // answer (if it has one) is added to `answers`. Also answers keys that nobody knows. An error
-  // ends the login: bad_value, negotiation, or protocol for a key that comes twice or from the
-  // wrong end. Keys that are not operational are the caller's to take first.
-  Status receive(const TextPair& pair, TextBuilder& answers);
+  // Takes the peer's operational pairs of one text: answers to our offers, and offers and
+  // declarations, whose answers are added to `answers`. Keys that nobody knows are answered as
+  // well. An error ends the login: bad_value, or protocol for a key that comes twice in the login,
+  // from the wrong end, or with an answer that our offer does not allow. Keys of other groups are
+  // the caller's to take out first.
+  Status receive(std::span<const TextPair> pairs, TextBuilder& answers);
 
   // No more pairs: what holds from here on, or why these keys are no agreement.
   Result<NegotiatedParameters> finish() const;
@@ -61,16 +62,18 @@ class Negotiation {
  private:
   enum class Progress : uint8_t { untouched, offered, settled };
 
+  Status receive_one(const KeyInfo& key, std::string_view value, TextBuilder& answers);
   Status receive_answer(const KeyInfo& key, std::string_view value);
   Status receive_declaration(const KeyInfo& key, std::string_view value);
-  Status receive_offer(const KeyInfo& key, std::string_view value, TextBuilder& answers);
+  // The answer, as it goes onto the wire.
+  std::string answer_to(const KeyInfo& key, std::string_view value);
   bool irrelevant(const KeyInfo& key) const;
-  uint64_t wished_number(const KeyInfo& key) const;
-  bool wished_boolean(const KeyInfo& key) const;
-  std::string_view wished_list(const KeyInfo& key) const;
-  void settle_number(const KeyInfo& key, uint64_t value);
-  void settle_boolean(const KeyInfo& key, bool value);
-  void settle_choice(const KeyInfo& key, std::string_view value);
+  uint64_t wished_number(Key key) const;
+  bool wished_boolean(Key key) const;
+  std::string_view wished_list(Key key) const;
+  void settle(Key key, uint64_t number_or_boolean);
+  void settle_choice(Key key, std::string_view choice);
+  void propose(Key key, TextBuilder& out);
 
   Side side_;
   NegotiationWishes wishes_;

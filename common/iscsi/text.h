@@ -81,11 +81,12 @@ class TextSegmenter {
   std::string rest_;
 };
 
-// "yes" and "no" as the RFC writes them; none for anything else.
+// "Yes" and "No" (case counts); none for anything else.
 std::optional<bool> parse_boolean(std::string_view value);
 // A decimal or 0x-prefixed hexadecimal number below 2^64, without sign or leading zeros in decimal.
 std::optional<uint64_t> parse_number(std::string_view value);
-// Takes the next item off a comma-separated list; an empty list gives none.
+// Takes the next item off a comma-separated list, until there is none. An empty value is a list of
+// one empty item.
 std::optional<std::string_view> next_list_item(std::string_view& list);
 
 // A peer's bytes for an error text: graphic ASCII as it is, the rest as \xNN, cut after 64 bytes.
