@@ -34,7 +34,6 @@ struct TargetDefinition {
 struct ServerLimits {
   size_t connections_max = 1024;             // in total, half-open ones included
   size_t connections_per_address_max = 256;  // from one remote address
-  size_t logins_per_address_max = 64;        // of these, in the login phase
   Duration login_deadline = std::chrono::seconds(15);
   Duration keepalive_idle = std::chrono::seconds(15);    // nothing heard so long: a NOP-In asks
   Duration keepalive_answer = std::chrono::seconds(15);  // nothing heard after that: dead

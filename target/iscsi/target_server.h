@@ -69,7 +69,7 @@ class TargetServer {
   // Asks for a place for a new connection from this address ("10.0.0.1", without port). Nothing: a
   // limit is reached, close it. Otherwise adopt() or abandon() must follow.
   std::optional<size_t> reserve_place(const std::string& remote_address);
-  void abandon(const std::string& remote_address);
+  void abandon(size_t place, const std::string& remote_address);
   // Called on the place's own reactor thread, with a mover of that reactor that is not started yet.
   void adopt(size_t place, std::string remote_address, std::unique_ptr<transport::DataMover> mover);
 

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/iscsi/target_server.h"
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/iscsi/errc.h"
+#include "target/iscsi/connection_caps.h"
+#include "target/iscsi/shard_sessions.h"
+
+namespace vjbod::target {
+
+namespace {
+// A failed login is reported once a second and address; this bounds how many addresses are
+// remembered.
+constexpr size_t reported_addresses_max = 256;
+}  // namespace
+
+struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl> {
+  Impl(Reactor& home_reactor, std::vector<SessionPlace> where, const ServerLimits& limits,
+       ServerEvents& server_events)
+      : home(home_reactor),
+        places(std::move(where)),
+        events(server_events),
+        caps(limits.connections_max, limits.connections_per_address_max) {}
+
+  void make_shards(const ServerLimits& limits) {
+    ToHome to_home = [self = weak_from_this(),
+                      &reactor = home](std::function<void(ShardEvents&)> work) {
+      reactor.post([self, work = std::move(work)] {
+        if (auto alive = self.lock()) work(*alive);
+      });
+    };
+    for (size_t place = 0; place < places.size(); ++place) {
+      shards.push_back(
+          std::make_shared<ShardSessions>(place, places.size(), places[place], limits, to_home));
+      load.push_back(0);
+    }
+  }
+
+  // Runs `work` on a shard's thread.
+  void on_shard(size_t place, std::function<void(ShardSessions&)> work) {
+    places[place].reactor->post([shard = shards[place], work = std::move(work)] { work(*shard); });
+  }
+  size_t place_of(SessionId session) const { return session % places.size(); }
+
+  void publish() {
+    auto snapshot = std::make_shared<const ServerView>(view);
+    for (size_t place = 0; place < places.size(); ++place) {
+      on_shard(place, [snapshot](ShardSessions& shard) { shard.set_view(snapshot); });
+    }
+  }
+
+  // Collects sessions told to end by every shard and calls `done` when all of them are gone.
+  struct Ending {
+    size_t shards_left = 0;
+    size_t count = 0;
+    std::set<SessionId> waiting;
+    std::function<void(size_t)> done;
+    bool complete() const { return shards_left == 0 && waiting.empty(); }
+  };
+  void end_on_all_shards(std::function<std::vector<SessionId>(ShardSessions&)> end,
+                         std::function<void(size_t)> done) {
+    auto ending = std::make_shared<Ending>();
+    ending->shards_left = places.size();
+    ending->done = std::move(done);
+    endings.push_back(ending);
+    for (size_t place = 0; place < places.size(); ++place) {
+      on_shard(place, [self = shared_from_this(), end, ending](ShardSessions& shard) {
+        self->home.post([self, ending, told = end(shard)] {
+          ending->waiting.insert(told.begin(), told.end());
+          ending->count += told.size();
+          --ending->shards_left;
+          self->finish_endings();
+        });
+      });
+    }
+  }
+  void finish_endings() {
+    std::vector<std::shared_ptr<Ending>> finished;
+    std::erase_if(endings, [&](const std::shared_ptr<Ending>& ending) {
+      if (!ending->complete()) return false;
+      finished.push_back(ending);
+      return true;
+    });
+    for (auto& ending : finished) ending->done(ending->count);
+  }
+
+  void perform(const SessionRegistry::Actions& actions) {
+    for (SessionId session : actions.terminate) {
+      on_shard(place_of(session), [session](ShardSessions& shard) {
+        shard.end(session, {iscsi::Errc::closed_locally,
+                            "the initiator logged in again and took the session over"});
+      });
+    }
+    for (const SessionRegistry::Refused& refused : actions.refuse) {
+      on_shard(place_of(refused.session), [refused](ShardSessions& shard) {
+        shard.refuse(refused.session,
+                     iscsi::login_status(refused.status_class, refused.status_detail));
+      });
+    }
+    for (const SessionRegistry::Admitted& admitted : actions.admit) {
+      on_shard(place_of(admitted.session),
+               [admitted](ShardSessions& shard) { shard.admit(admitted.session, admitted.tsih); });
+    }
+  }
+
+  // ShardEvents
+  void on_adopted(SessionId session, const std::string& remote_address) override {
+    caps.adopted(session, remote_address);
+  }
+  void on_not_adopted(size_t place, const std::string& remote_address) override {
+    --load[place];
+    caps.abandoned(remote_address);
+  }
+  void on_admission_wanted(SessionId session, const LoginOutcome& outcome) override {
+    // Access may have been withdrawn since the login began.
+    const LoginDecision decision = view.access->decide(
+        {outcome.initiator_name, outcome.target_name, outcome.parameters.discovery});
+    const bool allowed =
+        decision.access == LoginDecision::Access::allowed &&
+        (!decision.chap || decision.chap->initiator.user == outcome.authenticated_user);
+    if (!allowed) {
+      on_shard(place_of(session), [session](ShardSessions& shard) {
+        shard.refuse(session, iscsi::LoginStatus::authorization_failure);
+      });
+      return;
+    }
+    if (outcome.parameters.discovery) {
+      perform(registry.request_discovery(session));
+    } else {
+      perform(registry.request(session, {outcome.initiator_name, outcome.isid, outcome.target_name},
+                               outcome.tsih_requested));
+    }
+  }
+  void on_opened(const SessionInfo& session) override {
+    caps.logged_in(session.id);
+    opened.insert(session.id);
+    events.on_session_opened(session);
+  }
+  void on_login_failed(const std::string& remote_address, const Error& reason) override {
+    const TimePoint now = home.now();
+    if (reported.size() >= reported_addresses_max) reported.clear();
+    const auto [entry, first] = reported.try_emplace(remote_address, now);
+    if (!first && now - entry->second < std::chrono::seconds(1)) return;
+    entry->second = now;
+    events.on_login_failed(remote_address, reason);
+  }
+  void on_cold_reset(const std::string& target_name) override {
+    end_on_all_shards(
+        [target_name](ShardSessions& shard) {
+          return shard.end_matching(
+              "", target_name,
+              {iscsi::Errc::closed_locally, "an initiator asked for a cold reset of the target"});
+        },
+        [](size_t) {});
+  }
+  void on_gone(const SessionInfo& session, const Error& reason) override {
+    --load[place_of(session.id)];
+    caps.ended(session.id);
+    perform(registry.ended(session.id));
+    if (opened.erase(session.id) > 0) events.on_session_closed(session, reason);
+    for (auto& ending : endings) ending->waiting.erase(session.id);
+    finish_endings();
+  }
+
+  Reactor& home;
+  const std::vector<SessionPlace> places;
+  ServerEvents& events;
+  std::vector<std::shared_ptr<ShardSessions>> shards;
+  std::vector<size_t> load;  // connections by place
+  ServerView view;
+  SessionRegistry registry;
+  ConnectionCaps caps;
+  std::set<SessionId> opened;
+  std::map<std::string, TimePoint> reported;
+  std::list<std::shared_ptr<Ending>> endings;
+  bool shutting_down = false;
+};
+
+TargetServer::TargetServer(Reactor& home, std::vector<SessionPlace> places, ServerLimits limits,
+                           ServerEvents& events) {
+  VJBOD_CHECK(!places.empty());
+  impl_ = std::make_shared<Impl>(home, std::move(places), limits, events);
+  impl_->make_shards(limits);
+}
+
+TargetServer::~TargetServer() = default;
+
+std::optional<size_t> TargetServer::reserve_place(const std::string& remote_address) {
+  if (impl_->shutting_down) return std::nullopt;
+  const ConnectionCaps::Answer answer = impl_->caps.reserve(remote_address);
+  if (answer.evict) {
+    impl_->on_shard(impl_->place_of(*answer.evict), [victim = *answer.evict](ShardSessions& shard) {
+      shard.end(victim, {iscsi::Errc::timed_out,
+                         "a connection that does not log in made way for a newer one"});
+    });
+  }
+  if (!answer.accepted) return std::nullopt;
+  const auto least = std::min_element(impl_->load.begin(), impl_->load.end());
+  ++*least;
+  return static_cast<size_t>(least - impl_->load.begin());
+}
+
+void TargetServer::abandon(size_t place, const std::string& remote_address) {
+  --impl_->load[place];
+  impl_->caps.abandoned(remote_address);
+}
+
+void TargetServer::adopt(size_t place, std::string remote_address,
+                         std::unique_ptr<transport::DataMover> mover) {
+  impl_->shards[place]->adopt(std::move(remote_address), std::move(mover));
+}
+
+void TargetServer::set_target(TargetDefinition target) {
+  impl_->view.targets[target.name] = std::move(target.luns);
+  impl_->publish();
+}
+
+void TargetServer::remove_target(const std::string& name, std::function<void()> done) {
+  impl_->view.targets.erase(name);
+  impl_->publish();
+  end_sessions("", name, {iscsi::Errc::closed_locally, "the target has been removed"},
+               [done = std::move(done)](size_t) { done(); });
+}
+
+void TargetServer::set_access(std::shared_ptr<const AccessTable> access) {
+  impl_->view.access = std::move(access);
+  impl_->publish();
+}
+
+void TargetServer::set_advertised_portals(std::vector<std::string> portals) {
+  impl_->view.advertised_portals = std::move(portals);
+  impl_->publish();
+}
+
+void TargetServer::list_sessions(std::function<void(std::vector<SessionInfo>)> done) {
+  struct Gathering {
+    size_t left;
+    std::vector<SessionInfo> all;
+    std::function<void(std::vector<SessionInfo>)> done;
+  };
+  auto gathering =
+      std::make_shared<Gathering>(Gathering{impl_->places.size(), {}, std::move(done)});
+  for (size_t place = 0; place < impl_->places.size(); ++place) {
+    impl_->on_shard(place, [&home = impl_->home, gathering](ShardSessions& shard) {
+      home.post([gathering, some = shard.list()] {
+        gathering->all.insert(gathering->all.end(), some.begin(), some.end());
+        if (--gathering->left == 0) gathering->done(std::move(gathering->all));
+      });
+    });
+  }
+}
+
+void TargetServer::end_sessions(std::string initiator_name, std::string target_name, Error reason,
+                                std::function<void(size_t)> done) {
+  impl_->end_on_all_shards(
+      [initiator_name = std::move(initiator_name), target_name = std::move(target_name),
+       reason = std::move(reason)](ShardSessions& shard) {
+        return shard.end_matching(initiator_name, target_name, reason);
+      },
+      std::move(done));
+}
+
+void TargetServer::end_session(SessionId session, Error reason, std::function<void(bool)> done) {
+  impl_->end_on_all_shards(
+      [session, reason = std::move(reason)](ShardSessions& shard) {
+        return shard.end(session, reason) ? std::vector<SessionId>{session}
+                                          : std::vector<SessionId>{};
+      },
+      [done = std::move(done)](size_t count) { done(count > 0); });
+}
+
+void TargetServer::shutdown(std::function<void()> done) {
+  impl_->shutting_down = true;
+  impl_->end_on_all_shards([](ShardSessions& shard) { return shard.shut_down(); },
+                           [done = std::move(done)](size_t) { done(); });
+}
+
+}  // namespace vjbod::target
