@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds, and runs every test; ends with ctest's summary.
+# Usage: tools/test.sh [--quick | --sanitizers | --all]   [-- more ctest arguments]
+#   (default)      the release build and all of its tests, and 10 s of each fuzzer
+#   --quick        the release build, unit tests and simulation only
+#   --sanitizers   the unit, simulation and interop tests again, under ASan+UBSan and under TSan
+#   --all          the default and the sanitizers; what CI runs
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mode=default
+case ${1:-} in
+  --quick | --sanitizers | --all) mode=${1#--}; shift ;;
+  -h | --help) sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  "" | --) ;;
+  *) echo "test.sh: unknown option \"$1\"; see --help" >&2; exit 2 ;;
+esac
+[ "${1:-}" != -- ] || shift
+
+tools/packages.sh build test lint
+jobs=$(nproc)
+export CTEST_OUTPUT_ON_FAILURE=1 CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$jobs}
+
+build() { # PRESET
+  echo "== build: $1"
+  cmake --preset "$1" >/dev/null
+  cmake --build --preset "$1" -- -j "$jobs"
+}
+run() { # PRESET-FOLDER CTEST-ARGUMENT...
+  local folder=$1
+  shift
+  echo "== test: $folder $*"
+  ctest --test-dir "$folder" --no-tests=error "$@"
+}
+
+if [ "$mode" = sanitizers ] || [ "$mode" = all ]; then
+  build asan
+  run build/asan -L 'unit|sim|interop' "$@"
+  build tsan
+  run build/tsan -L 'unit|sim|interop' "$@"
+fi
+if [ "$mode" = default ] || [ "$mode" = all ]; then
+  build fuzz
+  run build/fuzz -L fuzz "$@"
+fi
+case $mode in
+  default | all) build release; run build "$@" ;;
+  quick) build release; run build -L 'unit|sim' "$@" ;;
+esac
