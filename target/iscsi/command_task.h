@@ -24,8 +24,8 @@ class CommandTask final : public scsi::Task, public ListNode<MovedTag> {
   };
 
   State state = State::free;
-  bool transferring = false;     // the mover has the buffer
-  bool occupies_window = false;  // not immediate: counts against MaxCmdSN
+  bool transferring = false;  // the mover has the buffer
+  bool immediate = false;
   uint16_t slot = 0;
   uint32_t itt = 0;
   SerialNumber cmd_sn;

@@ -24,7 +24,6 @@ Session::Session(SessionId id, SessionHost& host, std::unique_ptr<transport::Dat
                                  ? "the initiator did not log out in time"
                                  : "the login was not complete within its deadline"});
                 }),
-      window_(host.limits().command_window),
       keepalive_(reactor_, [this] { on_keepalive_timer(); }) {}
 
 Session::~Session() {
@@ -55,19 +54,31 @@ void Session::on_control(const transport::ReceivedControl& received) {
     if (received.task != transport::no_task) mover_->end_task(received.task);
     return;  // on its way out; what still comes is nobody's
   }
+  const ConstBytes header = received.header_bytes;
   if (const auto* command = std::get_if<iscsi::ScsiCommand>(&received.pdu)) {
     on_scsi_command(*command, received);
-  } else if (const auto* nop = std::get_if<iscsi::NopOut>(&received.pdu)) {
-    on_nop_out(*nop, received.data);
   } else if (const auto* management = std::get_if<iscsi::TaskManagementRequest>(&received.pdu)) {
-    on_task_management(*management);
+    if (accept_command(management->cmd_sn, management->immediate, header)) {
+      on_task_management(*management);
+    }
+  } else if (const auto* nop = std::get_if<iscsi::NopOut>(&received.pdu)) {
+    if (accept_command(nop->cmd_sn, nop->immediate, header)) {
+      finish_command(nop->immediate);
+      on_nop_out(*nop, received.data);
+    }
   } else if (const auto* text = std::get_if<iscsi::TextRequest>(&received.pdu)) {
-    on_text_request(*text, received.data, received.header_bytes);
+    if (accept_command(text->cmd_sn, text->immediate, header)) {
+      finish_command(text->immediate);
+      on_text_request(*text, received.data, header);
+    }
   } else if (const auto* logout = std::get_if<iscsi::LogoutRequest>(&received.pdu)) {
-    on_logout_request(*logout);
+    if (accept_command(logout->cmd_sn, logout->immediate, header)) {
+      finish_command(logout->immediate);
+      on_logout_request(*logout);
+    }
   } else if (std::holds_alternative<iscsi::SnackRequest>(received.pdu)) {
     // ErrorRecoveryLevel 0 has no SNACK (RFC 7143 section 11.16).
-    reject(iscsi::RejectReason::snack_reject, received.header_bytes);
+    reject(iscsi::RejectReason::snack_reject, header);
   } else {
     protocol_error("a PDU that does not belong into full feature phase");
   }

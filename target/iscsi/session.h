@@ -58,8 +58,9 @@ class Session final : private transport::DataMoverEvents,
                       private scsi::ManagementOwner,
                       private Deferred {
  public:
-  // Tasks beyond the command window that immediate commands may take.
-  static constexpr uint32_t immediate_tasks_max = 16;
+  // Immediate commands unfinished at a time, which stand outside the command window; one more is
+  // rejected.
+  static constexpr uint32_t immediate_commands_max = 32;
   // Task management requests under way at once; one more is answered "function rejected".
   static constexpr size_t management_max = 8;
 
@@ -109,7 +110,10 @@ class Session final : private transport::DataMoverEvents,
   bool enter_full_feature_phase();
 
   // Full feature phase (session_commands.cc, session_control.cc).
-  bool accept_command(SerialNumber cmd_sn, bool immediate);
+  // False: drop it (an answer, where one is due, has been sent). Else finish_command() must follow
+  // once.
+  bool accept_command(SerialNumber cmd_sn, bool immediate, ConstBytes header);
+  void finish_command(bool immediate);
   void on_scsi_command(const iscsi::ScsiCommand& command,
                        const transport::ReceivedControl& received);
   void refuse_command(const iscsi::ScsiCommand& command, transport::TaskHandle handle,
@@ -149,7 +153,7 @@ class Session final : private transport::DataMoverEvents,
   uint16_t tsih_ = 0;
   Timer deadline_;  // login, then logout
 
-  iscsi::TargetCommandWindow window_;
+  std::optional<iscsi::CommandWindow> window_;  // in full feature phase
   transport::SequenceNumbers numbers_;
   std::unique_ptr<scsi::Nexus> nexus_;
   bool nexus_draining_ = false;
@@ -163,6 +167,7 @@ class Session final : private transport::DataMoverEvents,
   struct ManagementSlot : scsi::Management {
     bool used = false;
     bool cold = false;
+    bool immediate = false;
     uint32_t itt = 0;
   };
   std::array<ManagementSlot, management_max> managements_;

@@ -22,20 +22,33 @@ scsi::TaskAttribute attribute_of(iscsi::TaskAttribute attribute) {
 
 }  // namespace
 
-bool Session::accept_command(SerialNumber cmd_sn, bool immediate) {
-  switch (window_.receive(cmd_sn, immediate)) {
-    case iscsi::CommandArrival::accepted: update_window(); return true;
-    case iscsi::CommandArrival::ignored: return false;
-    case iscsi::CommandArrival::hole:
-      protocol_error("a command out of sequence: one connection cannot lose one");
+bool Session::accept_command(SerialNumber cmd_sn, bool immediate, ConstBytes header) {
+  using Verdict = iscsi::CommandWindow::Verdict;
+  const Verdict verdict = window_->take(cmd_sn, immediate);
+  update_window();
+  switch (verdict) {
+    case Verdict::accepted: return true;
+    case Verdict::ignored: return false;
+    case Verdict::too_many_immediate:
+      reject(iscsi::RejectReason::immediate_command_reject, header);
+      return false;
+    case Verdict::hole:
+      terminate({iscsi::Errc::bad_sequence_number,
+                 fmt::format("the initiator left out commands: CmdSN {} came where {} was due",
+                             cmd_sn.value, numbers_.exp_cmd_sn.value)});
       return false;
   }
   return false;
 }
 
+void Session::finish_command(bool immediate) {
+  window_->finished(immediate);
+  update_window();
+}
+
 void Session::update_window() {
-  numbers_.exp_cmd_sn = window_.exp_cmd_sn();
-  numbers_.max_cmd_sn = window_.max_cmd_sn();
+  numbers_.exp_cmd_sn = window_->exp_cmd_sn();
+  numbers_.max_cmd_sn = window_->max_cmd_sn();
 }
 
 CommandTask* Session::take_task() {
@@ -64,7 +77,7 @@ void Session::on_scsi_command(const iscsi::ScsiCommand& command,
     reject(iscsi::RejectReason::protocol_error, received.header_bytes);
     return;
   }
-  if (!accept_command(command.cmd_sn, command.immediate)) {
+  if (!accept_command(command.cmd_sn, command.immediate, received.header_bytes)) {
     mover_->end_task(received.task);
     return;
   }
@@ -86,10 +99,8 @@ void Session::on_scsi_command(const iscsi::ScsiCommand& command,
     return;
   }
   CommandTask* task = take_task();
-  if (task == nullptr) {
-    VJBOD_CHECK(command.immediate, "the command window let in more than it has room for");
-    mover_->end_task(received.task);
-    reject(iscsi::RejectReason::immediate_command_reject, received.header_bytes);
+  if (task == nullptr) {  // only while responses of finished tasks still wait to leave
+    refuse_command(command, received.task, scsi::Status::task_set_full);
     return;
   }
   Buffer memory;
@@ -112,11 +123,7 @@ void Session::on_scsi_command(const iscsi::ScsiCommand& command,
   if (!received.data.empty()) {
     std::memcpy(task->buffer.data(), received.data.data(), received.data.size());
   }
-  task->occupies_window = !command.immediate;
-  if (task->occupies_window) {
-    window_.occupy();
-    update_window();
-  }
+  task->immediate = command.immediate;
   task->port = this;
   task->execution = nullptr;
   task->aborted = false;
@@ -149,6 +156,7 @@ void Session::refuse_command(const iscsi::ScsiCommand& command, transport::TaskH
     sense[15] = std::byte{0x03};
     sense_bytes = sense.size();
   }
+  finish_command(command.immediate);
   send(response, ConstBytes(sense).first(sense_bytes));
   mover_->end_task(handle);
 }
@@ -216,10 +224,7 @@ void Session::complete(scsi::Task& scsi_task, const scsi::Outcome& outcome) {
   VJBOD_CHECK(task.state == CommandTask::State::running);
   task.state = CommandTask::State::completed;
   --running_tasks_;
-  if (task.occupies_window) {
-    window_.release();
-    update_window();
-  }
+  finish_command(task.immediate);
   // A task that was aborted gets no response (SAM-5 5.5; RFC 7143 section 11.5.1).
   if (state_ == State::full_feature && !task.aborted) send_response(task, outcome);
   if (!task.transferring) release(task);

@@ -2,6 +2,7 @@
 // What a session answers besides SCSI commands: NOP, text, task management, logout, Reject.
 #include "common/base/check.h"
 #include "common/iscsi/errc.h"
+#include "common/iscsi/pdu_codec.h"
 #include "target/iscsi/discovery.h"
 #include "target/iscsi/session.h"
 
@@ -20,7 +21,6 @@ void Session::reject(iscsi::RejectReason reason, ConstBytes header) {
 }
 
 void Session::on_nop_out(const iscsi::NopOut& nop, ConstBytes data) {
-  if (!accept_command(nop.cmd_sn, nop.immediate)) return;
   if (nop.itt == iscsi::reserved_tag) return;  // the answer to our NOP-In, or a mere sign of life
   iscsi::NopIn answer;
   answer.itt = nop.itt;
@@ -31,7 +31,6 @@ void Session::on_nop_out(const iscsi::NopOut& nop, ConstBytes data) {
 
 void Session::on_text_request(const iscsi::TextRequest& request, ConstBytes data,
                               ConstBytes header) {
-  if (!accept_command(request.cmd_sn, request.immediate)) return;
   const bool continuation = request.ttt != iscsi::reserved_tag;
   if (continuation && request.ttt != text_ttt_) {
     reject(iscsi::RejectReason::invalid_pdu_field, header);
@@ -87,7 +86,6 @@ void Session::on_text_request(const iscsi::TextRequest& request, ConstBytes data
 }
 
 void Session::on_logout_request(const iscsi::LogoutRequest& request) {
-  if (!accept_command(request.cmd_sn, request.immediate)) return;
   iscsi::LogoutResponse response;
   response.itt = request.itt;
   if (request.reason == iscsi::LogoutReason::remove_for_recovery) {
@@ -128,9 +126,13 @@ void Session::answer_task_management(uint32_t itt, iscsi::TaskManagementResult r
 void Session::on_task_management(const iscsi::TaskManagementRequest& request) {
   using Function = iscsi::TaskManagementFunction;
   using TaskResult = iscsi::TaskManagementResult;
-  if (!accept_command(request.cmd_sn, request.immediate)) return;
+  // Answered at once, unless the nexus gets it.
+  auto answer = [&](TaskResult result) {
+    finish_command(request.immediate);
+    answer_task_management(request.itt, result);
+  };
   if (!nexus_) {
-    answer_task_management(request.itt, TaskResult::not_supported);
+    answer(TaskResult::not_supported);
     return;
   }
   ManagementSlot* slot = nullptr;
@@ -138,7 +140,7 @@ void Session::on_task_management(const iscsi::TaskManagementRequest& request) {
     if (!candidate.used) slot = &candidate;
   }
   if (slot == nullptr) {
-    answer_task_management(request.itt, TaskResult::rejected);
+    answer(TaskResult::rejected);
     return;
   }
   slot->cold = false;
@@ -149,7 +151,7 @@ void Session::on_task_management(const iscsi::TaskManagementRequest& request) {
       if (task == nullptr || task->lun != request.lun) {
         // RFC 7143 section 11.6.1: a task that is over is gone. On one connection in order, none
         // can still be on its way.
-        answer_task_management(request.itt, TaskResult::task_does_not_exist);
+        answer(TaskResult::task_does_not_exist);
         return;
       }
       slot->task = task;
@@ -168,13 +170,12 @@ void Session::on_task_management(const iscsi::TaskManagementRequest& request) {
       slot->function = scsi::ManagementFunction::target_reset;
       slot->cold = true;
       break;
-    case Function::task_reassign:
-      answer_task_management(request.itt, TaskResult::reassign_not_supported);
-      return;
-    default: answer_task_management(request.itt, TaskResult::not_supported); return;
+    case Function::task_reassign: answer(TaskResult::reassign_not_supported); return;
+    default: answer(TaskResult::not_supported); return;
   }
   slot->used = true;
   slot->itt = request.itt;
+  slot->immediate = request.immediate;
   slot->lun = request.lun;
   slot->owner = this;
   nexus_->manage(*slot);
@@ -184,6 +185,7 @@ void Session::on_managed(scsi::Management& request, scsi::ManagementResult resul
   auto& slot = static_cast<ManagementSlot&>(request);
   slot.used = false;
   if (state_ != State::full_feature) return;
+  finish_command(slot.immediate);
   answer_task_management(slot.itt, result == scsi::ManagementResult::done
                                        ? iscsi::TaskManagementResult::function_complete
                                        : iscsi::TaskManagementResult::lun_does_not_exist);

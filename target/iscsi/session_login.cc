@@ -66,7 +66,7 @@ void Session::admit(uint16_t tsih) {
       return;
     }
     auto nexus = scsi::Nexus::open(reactor_, target->second,
-                                   host_.limits().command_window + immediate_tasks_max, *this);
+                                   host_.limits().command_window + immediate_commands_max, *this);
     if (!nexus) {
       refuse(iscsi::LoginStatus::out_of_resources, nexus.error().text);
       return;
@@ -74,7 +74,9 @@ void Session::admit(uint16_t tsih) {
     nexus_ = std::move(*nexus);
   }
   // The session is ready for its first command before the initiator learns that it may send one.
-  const size_t slots = host_.limits().command_window + immediate_tasks_max;
+  // Twice the window: a finished task keeps its slot until its last data has left, and by then the
+  // initiator may have been told of room for another.
+  const size_t slots = 2 * host_.limits().command_window + immediate_commands_max;
   tasks_ = std::vector<CommandTask>(slots);
   handles_.assign(slots, transport::no_task);
   free_slots_.reserve(slots);
@@ -83,7 +85,7 @@ void Session::admit(uint16_t tsih) {
     free_slots_.push_back(static_cast<uint16_t>(slot));
   }
   tsih_ = tsih;
-  window_.start(outcome.exp_cmd_sn);
+  window_.emplace(outcome.exp_cmd_sn, host_.limits().command_window, immediate_commands_max);
   numbers_.stat_sn = outcome.next_stat_sn;
   update_window();
   state_ = State::full_feature;

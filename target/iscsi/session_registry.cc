@@ -5,12 +5,7 @@
 
 namespace vjbod::target {
 
-namespace {
-// RFC 7143 section 11.13.5.
-constexpr uint8_t initiator_error = 0x02, target_error = 0x03;
-constexpr uint8_t too_many_connections = 0x06, session_does_not_exist = 0x0a;
-constexpr uint8_t service_unavailable = 0x01, out_of_resources = 0x02;
-}  // namespace
+using iscsi::LoginStatus;
 
 uint16_t SessionRegistry::give_tsih(SessionId session) {
   do {
@@ -29,12 +24,12 @@ SessionRegistry::Actions SessionRegistry::request(SessionId session, const Nexus
     auto named = holder_of_tsih_.find(tsih);
     const bool exists = named != holder_of_tsih_.end() && key_of_.contains(named->second) &&
                         key_of_.at(named->second) == key;
-    actions.refuse.push_back(
-        {session, initiator_error, exists ? too_many_connections : session_does_not_exist});
+    actions.refuse.push_back({session, exists ? LoginStatus::too_many_connections
+                                              : LoginStatus::session_does_not_exist});
     return actions;
   }
   if (tsih_of_.size() >= sessions_max) {
-    actions.refuse.push_back({session, target_error, out_of_resources});
+    actions.refuse.push_back({session, LoginStatus::out_of_resources});
     return actions;
   }
   Nexus& nexus = nexuses_[key];
@@ -46,7 +41,7 @@ SessionRegistry::Actions SessionRegistry::request(SessionId session, const Nexus
   }
   if (nexus.waiter) {
     // The initiator has given this attempt up already: only its newest login can be meant.
-    actions.refuse.push_back({*nexus.waiter, target_error, service_unavailable});
+    actions.refuse.push_back({*nexus.waiter, LoginStatus::service_unavailable});
     key_of_.erase(*nexus.waiter);
   }
   nexus.waiter = session;
@@ -60,7 +55,7 @@ SessionRegistry::Actions SessionRegistry::request(SessionId session, const Nexus
 SessionRegistry::Actions SessionRegistry::request_discovery(SessionId session) {
   Actions actions;
   if (tsih_of_.size() >= sessions_max) {
-    actions.refuse.push_back({session, target_error, out_of_resources});
+    actions.refuse.push_back({session, LoginStatus::out_of_resources});
   } else {
     actions.admit.push_back({session, give_tsih(session)});
   }

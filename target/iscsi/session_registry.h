@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/iscsi/login_status.h"
 #include "common/iscsi/pdu.h"
 
 namespace vjbod::target {
@@ -35,7 +36,7 @@ class SessionRegistry {
   };
   struct Refused {
     SessionId session = 0;
-    uint8_t status_class = 0, status_detail = 0;
+    iscsi::LoginStatus status = iscsi::LoginStatus::target_error;
   };
   // What the caller has to do now, in this order.
   struct Actions {

@@ -98,10 +98,8 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
       });
     }
     for (const SessionRegistry::Refused& refused : actions.refuse) {
-      on_shard(place_of(refused.session), [refused](ShardSessions& shard) {
-        shard.refuse(refused.session,
-                     iscsi::login_status(refused.status_class, refused.status_detail));
-      });
+      on_shard(place_of(refused.session),
+               [refused](ShardSessions& shard) { shard.refuse(refused.session, refused.status); });
     }
     for (const SessionRegistry::Admitted& admitted : actions.admit) {
       on_shard(place_of(admitted.session),
