@@ -30,7 +30,7 @@ inline constexpr size_t login_requests_max = 64;
 // All text of one login together, in bytes.
 inline constexpr size_t login_text_bytes_max = 64 * 1024;
 
-// Who asks for what. The names have passed the grammar of iSCSI names.
+// Who asks for what. The names have passed the grammar of iSCSI names and are in lower case.
 struct LoginIdentity {
   std::string_view initiator_name;
   std::string_view target_name;  // empty for a discovery session that names none
