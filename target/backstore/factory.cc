@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/backstore/factory.h"
 
+#include "target/backstore/block_backstore.h"
 #include "target/backstore/errc.h"
+#include "target/backstore/file_backstore.h"
 #include "target/backstore/memory_backstore.h"
 
 namespace vjbod::backstore {
@@ -35,6 +37,28 @@ Status validate_filter(const FilterConfig& filter) {
     return fail(Errc::bad_config, "filters: trace_entries is {}, allowed are 1 to {}",
                 filter.trace_entries, trace_entries_max);
   return {};
+}
+
+Result<std::shared_ptr<Backstore>> open_medium(const BackstoreConfig& config) {
+  switch (config.kind) {
+    case BackstoreKind::file: return FileBackstore::open(config);
+    case BackstoreKind::block: return BlockBackstore::open(config);
+    case BackstoreKind::memory: return MemoryBackstore::open(config);
+  }
+  return fail(Errc::bad_config, "kind {} is not known", static_cast<unsigned>(config.kind));
+}
+
+std::shared_ptr<Backstore> wrap(std::shared_ptr<Backstore> inner, const BackstoreConfig& config,
+                                const FilterConfig& filter) {
+  switch (filter.kind) {
+    case FilterKind::delay:
+      return std::make_shared<DelayBackstore>(std::move(inner), filter.delays);
+    case FilterKind::error:
+      return std::make_shared<ErrorBackstore>(std::move(inner), filter.errors);
+    case FilterKind::trace: break;
+  }
+  std::string name = config.path.empty() ? name_of(config.kind) : config.path;
+  return std::make_shared<TraceBackstore>(std::move(inner), std::move(name), filter.trace_entries);
 }
 
 }  // namespace
@@ -72,8 +96,27 @@ Status validate_config(const BackstoreConfig& config) {
 
 Result<std::shared_ptr<Backstore>> open_backstore(const BackstoreConfig& config) {
   if (Status valid = validate_config(config); !valid) return fail(valid.error());
-  if (config.kind == BackstoreKind::memory) return MemoryBackstore::open(config);
-  return fail(Errc::unsupported, "this build opens memory backstores only");
+  Result<std::shared_ptr<Backstore>> opened = open_medium(config);
+  if (!opened) return opened;
+  std::shared_ptr<Backstore> backstore = std::move(*opened);
+  for (const FilterConfig& filter : config.filters)
+    backstore = wrap(std::move(backstore), config, filter);
+  return backstore;
+}
+
+FilterControls filter_controls(const Backstore& backstore) {
+  FilterControls controls;
+  const Backstore* at = &backstore;
+  while (const auto* filter = dynamic_cast<const FilterBackstore*>(at)) {
+    if (const auto* delay = dynamic_cast<const DelayBackstore*>(filter))
+      controls.delay = delay->control();
+    if (const auto* error = dynamic_cast<const ErrorBackstore*>(filter))
+      controls.error = error->control();
+    if (const auto* trace = dynamic_cast<const TraceBackstore*>(filter))
+      controls.trace = trace->control();
+    at = &filter->inner();
+  }
+  return controls;
 }
 
 }  // namespace vjbod::backstore

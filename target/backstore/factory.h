@@ -4,6 +4,9 @@
 #pragma once
 
 #include "target/backstore/config.h"
+#include "target/backstore/delay_backstore.h"
+#include "target/backstore/error_backstore.h"
+#include "target/backstore/trace_backstore.h"
 
 namespace vjbod::backstore {
 
@@ -13,5 +16,14 @@ Status validate_config(const BackstoreConfig& config);
 
 // Validates, then opens. On an error nothing stays open or locked.
 Result<std::shared_ptr<Backstore>> open_backstore(const BackstoreConfig& config);
+
+// The controls of the filters around a backstore; null for a filter that is not there. They may be
+// used from any thread while I/O runs, and may outlive the backstore.
+struct FilterControls {
+  std::shared_ptr<DelayControl> delay;
+  std::shared_ptr<ErrorControl> error;
+  std::shared_ptr<TraceControl> trace;
+};
+FilterControls filter_controls(const Backstore& backstore);
 
 }  // namespace vjbod::backstore
