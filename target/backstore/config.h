@@ -62,36 +62,37 @@ struct OpMatch {
 };
 
 struct DelayRule {
-  OpMatch match;
-  std::optional<Duration> delay;  // none: until the rule is removed
+  OpMatch match = {};
+  std::optional<Duration> delay = {};  // none: until the rule is removed
 };
 
 struct ErrorRule {
-  OpMatch match;
-  int error_number = EIO;         // any errno
-  std::optional<uint64_t> times;  // none: always
+  OpMatch match = {};
+  int error_number = EIO;              // any errno
+  std::optional<uint64_t> times = {};  // none: always
 };
 
 struct FilterConfig {
   FilterKind kind = FilterKind::trace;
-  std::vector<DelayRule> delays;  // delay: in force from the start
-  std::vector<ErrorRule> errors;  // error: likewise
-  size_t trace_entries = 256;     // trace: how many ops are remembered
+  std::vector<DelayRule> delays = {};  // delay: in force from the start
+  std::vector<ErrorRule> errors = {};  // error: likewise
+  size_t trace_entries = 256;          // trace: how many ops are remembered
 };
 
 inline constexpr size_t trace_entries_max = 65536;  // about 4 MiB
 
 struct BackstoreConfig {
   BackstoreKind kind = BackstoreKind::file;
-  std::string path;            // file and block: absolute
+  std::string path = {};       // file and block: absolute
   uint64_t size_bytes = 0;     // memory: its size. file, block: 0, as large as what is found there
   uint32_t block_bytes = 512;  // logical: 512 or 4096
   CacheMode cache = CacheMode::page_cache;
   bool thick = false;  // file: its space stays allocated, so nothing is unmapped and growing
                        // allocates at once
   bool read_only = false;
-  bool use_io_uring = true;           // false: worker threads, as where the kernel refuses io_uring
-  std::vector<FilterConfig> filters;  // each kind at most once; the first is nearest to the medium
+  bool use_io_uring = true;  // false: worker threads, as where the kernel refuses io_uring
+  std::vector<FilterConfig> filters =
+      {};  // each kind at most once; the first is nearest to the medium
 };
 
 }  // namespace vjbod::backstore

@@ -73,7 +73,11 @@ Result<std::unique_ptr<UringEngine>> UringEngine::open(Reactor& reactor, const M
 UringEngine::~UringEngine() {
   VJBOD_CHECK(in_ring_ == 0, "a backstore queue was destroyed with {} ops outstanding", in_ring_);
   watch_.reset();
-  if (ring_.ring_fd >= 0) io_uring_queue_exit(&ring_);
+  if (ring_.ring_fd < 0) return;
+  // The kernel takes a ring down some time after it was closed. Without this, it would hold the
+  // file, and with it the lock that makes the LUN ours, until then.
+  io_uring_unregister_files(&ring_);
+  io_uring_queue_exit(&ring_);
 }
 
 void UringEngine::start(Op& op) {
