@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The local control server: a Unix socket of mode 0600, open to root and to the daemon's own user.
-// Accepts itself, because gRPC hides the descriptor and so the credentials of the caller
-// (SO_PEERCRED); a connection that passes is handed to gRPC. Lives on the reactor given.
+// The local control server: a Unix socket of mode 0600, open to root and to the daemon's own user
+// (SO_PEERCRED is checked for every connection). Lives on the reactor given. Services must outlive
+// it.
 #pragma once
 
 #include <functional>
@@ -19,19 +19,22 @@ namespace vjbod::rpc {
 
 class UnixServer {
  public:
+  static constexpr size_t connections_max = 128;
+
   // Makes the socket's folder (mode 0755) when it is missing. A socket that nobody listens on any
   // more is replaced; one that somebody listens on, or a file of another kind, is an error.
   static Result<std::unique_ptr<UnixServer>> start(Reactor& reactor, const std::string& path,
                                                    const std::vector<grpc::Service*>& services);
-  ~UnixServer();
 
-  // Removes the socket and stops. `done` comes on the reactor.
+  // Removes the socket and stops, as Server::stop().
   void stop(Duration grace, std::function<void()> done);
 
  private:
-  struct Impl;
-  explicit UnixServer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  UnixServer(std::unique_ptr<Server> server, std::string path)
+      : server_(std::move(server)), path_(std::move(path)) {}
+
+  std::unique_ptr<Server> server_;
+  std::string path_;
 };
 
 }  // namespace vjbod::rpc

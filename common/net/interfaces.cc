@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/net/interfaces.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "common/base/unique_fd.h"
+
+namespace vjbod::net {
+
+namespace {
+
+uint32_t prefix_length(const uint8_t* mask, size_t size) {
+  uint32_t length = 0;
+  for (size_t i = 0; i < size; ++i) length += static_cast<uint32_t>(std::popcount(mask[i]));
+  return length;
+}
+
+void add_address(Interface& interface, const ifaddrs& entry) {
+  char text[INET6_ADDRSTRLEN] = {};
+  InterfaceAddress address;
+  if (entry.ifa_addr->sa_family == AF_INET) {
+    const auto& socket_address = *reinterpret_cast<const sockaddr_in*>(entry.ifa_addr);
+    inet_ntop(AF_INET, &socket_address.sin_addr, text, sizeof text);
+    address.link_local = (ntohl(socket_address.sin_addr.s_addr) >> 16) == 0xa9fe;  // RFC 3927
+    if (entry.ifa_netmask != nullptr) {
+      const auto& mask = *reinterpret_cast<const sockaddr_in*>(entry.ifa_netmask);
+      address.prefix_length = prefix_length(reinterpret_cast<const uint8_t*>(&mask.sin_addr), 4);
+    }
+  } else {
+    const auto& socket_address = *reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr);
+    inet_ntop(AF_INET6, &socket_address.sin6_addr, text, sizeof text);
+    address.link_local = IN6_IS_ADDR_LINKLOCAL(&socket_address.sin6_addr);
+    if (entry.ifa_netmask != nullptr) {
+      const auto& mask = *reinterpret_cast<const sockaddr_in6*>(entry.ifa_netmask);
+      address.prefix_length = prefix_length(mask.sin6_addr.s6_addr, 16);
+    }
+  }
+  address.address = text;
+  interface.addresses.push_back(std::move(address));
+}
+
+ifreq request_for(const std::string& name) {
+  ifreq request{};
+  std::strncpy(request.ifr_name, name.c_str(), IFNAMSIZ - 1);
+  return request;
+}
+
+uint32_t read_mtu(int socket, const std::string& name) {
+  ifreq request = request_for(name);
+  return ioctl(socket, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+}
+
+// ETHTOOL_GLINKSETTINGS takes two calls: the first tells how long the masks behind the header are.
+uint64_t read_speed_mbps(int socket, const std::string& name) {
+  constexpr size_t mask_words_max = 127;  // the count is a signed byte
+  alignas(ethtool_link_settings) unsigned char
+      buffer[sizeof(ethtool_link_settings) + 3 * mask_words_max * sizeof(uint32_t)] = {};
+  auto& settings = *reinterpret_cast<ethtool_link_settings*>(buffer);
+  ifreq request = request_for(name);
+  request.ifr_data = reinterpret_cast<char*>(&settings);
+  settings.cmd = ETHTOOL_GLINKSETTINGS;
+  if (ioctl(socket, SIOCETHTOOL, &request) != 0 || settings.link_mode_masks_nwords >= 0) return 0;
+  settings.cmd = ETHTOOL_GLINKSETTINGS;
+  settings.link_mode_masks_nwords = static_cast<int8_t>(-settings.link_mode_masks_nwords);
+  if (ioctl(socket, SIOCETHTOOL, &request) != 0) return 0;
+  return settings.speed == static_cast<uint32_t>(SPEED_UNKNOWN) ? 0 : settings.speed;
+}
+
+std::vector<std::string> folder_entries(const std::string& path) {
+  std::vector<std::string> names;
+  std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  if (folder == nullptr) return names;
+  while (const dirent* entry = readdir(folder.get()))
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  return names;
+}
+
+// Which RDMA device belongs to which interface. The kernel names the interface with each address
+// (GID) of a device's ports; this holds for hardware and for soft-RoCE alike.
+std::map<std::string, std::string> rdma_devices() {
+  std::map<std::string, std::string> device_of;
+  const std::string root = "/sys/class/infiniband";
+  for (const std::string& device : folder_entries(root)) {
+    for (const std::string& port : folder_entries(root + "/" + device + "/ports")) {
+      std::string names = root + "/" + device + "/ports/" + port + "/gid_attrs/ndevs";
+      for (const std::string& index : folder_entries(names)) {
+        std::string interface;
+        if (std::getline(std::ifstream(names + "/" + index), interface) && !interface.empty())
+          device_of.emplace(interface, device);
+      }
+    }
+  }
+  return device_of;
+}
+
+}  // namespace
+
+Result<std::vector<Interface>> list_interfaces() {
+  ifaddrs* raw = nullptr;
+  if (getifaddrs(&raw) != 0)
+    return fail(system_code(errno), "the network interfaces cannot be listed: {}",
+                system_code(errno).message());
+  std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> entries(raw, freeifaddrs);
+  UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  std::map<std::string, std::string> rdma = rdma_devices();
+
+  std::vector<Interface> interfaces;
+  for (const ifaddrs* entry = entries.get(); entry != nullptr; entry = entry->ifa_next) {
+    Interface* interface = nullptr;
+    for (Interface& known : interfaces)
+      if (known.name == entry->ifa_name) interface = &known;
+    if (interface == nullptr) {
+      interface = &interfaces.emplace_back();
+      interface->name = entry->ifa_name;
+      interface->index = if_nametoindex(entry->ifa_name);
+      interface->up = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_RUNNING) != 0;
+      interface->loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0;
+      if (socket.valid()) {
+        interface->mtu = read_mtu(socket.get(), interface->name);
+        interface->speed_mbps = read_speed_mbps(socket.get(), interface->name);
+      }
+      if (auto device = rdma.find(interface->name); device != rdma.end())
+        interface->rdma_device = device->second;
+    }
+    if (entry->ifa_addr != nullptr &&
+        (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6))
+      add_address(*interface, *entry);
+  }
+  return interfaces;
+}
+
+}  // namespace vjbod::net
