@@ -75,6 +75,7 @@ struct LoginStep {
   std::string data;
 };
 
+// After `done` or `failed` every call answers with that state and nothing to send.
 class LoginMachine {
  public:
   explicit LoginMachine(LoginSettings settings);

@@ -109,6 +109,8 @@ struct LoginMachine::Impl {
   LoginStep fail_with(Refusal refusal);
   iscsi::LoginResponse make_response();
 
+  // PDUs that were on their way when the login ended change nothing.
+  bool over() const { return state == LoginState::done || state == LoginState::failed; }
   bool authenticated() const { return !required || (chap && chap->done()); }
 
   LoginSettings settings;
@@ -153,7 +155,7 @@ const Error& LoginMachine::error() const {
 
 LoginStep LoginMachine::on_request(const iscsi::LoginRequest& request, ConstBytes data) {
   Impl& self = *impl_;
-  VJBOD_CHECK(self.state == LoginState::in_progress || self.state == LoginState::admission_pending);
+  if (self.over()) return {self.state, std::nullopt, {}};
   Outcome checked = self.check_header(request, data);
   self.last_request = request;
   if (!checked) return self.fail_with(std::move(checked).error());
@@ -429,7 +431,7 @@ LoginStep LoginMachine::Impl::respond() {
 }
 
 LoginStep LoginMachine::Impl::fail_with(Refusal refusal) {
-  VJBOD_CHECK(state == LoginState::in_progress || state == LoginState::admission_pending);
+  if (over()) return {state, std::nullopt, {}};
   LoginStep step;
   step.state = state = LoginState::failed;
   error.code = refusal.error.code;

@@ -98,6 +98,7 @@ struct LoginStep {
   std::string data;
 };
 
+// After `done` or `failed` every call answers with that state and nothing to send.
 class LoginMachine {
  public:
   // `policy` outlives the machine.
