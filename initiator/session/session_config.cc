@@ -15,6 +15,7 @@ SessionConfig SessionConfig::copy() const {
   out.header_digest = header_digest;
   out.data_digest = data_digest;
   out.timers = timers;
+  out.fill_random = fill_random;
   return out;
 }
 

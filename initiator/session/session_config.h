@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/random.h"
 #include "common/iscsi/chap.h"
 #include "common/iscsi/negotiation.h"
 #include "common/iscsi/pdu.h"
@@ -46,6 +47,7 @@ struct SessionConfig {
   iscsi::DigestWish header_digest = iscsi::DigestWish::none;
   iscsi::DigestWish data_digest = iscsi::DigestWish::none;
   SessionTimers timers;
+  iscsi::FillRandom fill_random = fill_secure_random;  // for challenges; a simulation repeats them
 
   SessionConfig copy() const;
 };

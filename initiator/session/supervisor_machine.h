@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides what a disk's connection does next: connect, log in, probe, stay, close, wait, give up.
+// Pure: what happened goes in with the time, what to do comes out. The shell (supervisor.h) does
+// it and reports back. One per disk.
+//
+//   stopped ─► connecting ─► logging_in ─► probing ◄─► online
+//                 ▲  │            │           │          │
+//                 │  ▼            ▼           ▼          ▼
+//              backing_off ◄──────────── draining ◄──────┘      failed and stale wait for a person
+//
+// Rules: at most one connection attempt or session exists at any time (two sessions with one ISID
+// would evict each other). Nothing new begins before the old session has closed, because only then
+// is the memory of its commands free.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/random.h"
+#include "common/base/transition_log.h"
+#include "common/runtime/backoff.h"
+#include "initiator/session/transport_plan.h"
+
+namespace vjbod::initiator {
+
+// Tries that the target refuses the authentication of; then a person has to look (retrying a wrong
+// secret for hours locks accounts and hides the reason).
+inline constexpr uint32_t authentication_failures_max = 3;
+// A session that was online for less does not count as a success: the wait before the next try
+// goes on growing, so that a target that drops us at once is not stormed.
+inline constexpr Duration online_stable = std::chrono::seconds(1);
+
+enum class SupervisorState : uint8_t {
+  stopped,
+  connecting,
+  logging_in,
+  probing,  // asking who the LUN is, after a login or when the target says that it has changed
+  online,
+  draining,  // the session is being closed
+  backing_off,
+  failed,  // until start
+  stale,   // until start
+};
+const char* name_of(SupervisorState state);
+
+enum class SupervisorEvent : uint8_t {
+  start,      // a person or the start of the daemon: connect, whatever there was
+  stop,       // stay away
+  reconnect,  // a new session now
+  connected,
+  connect_failed,
+  logged_in,
+  probe_wanted,  // the target says that the LUN has changed
+  probe_passed,
+  probe_failed,      // the LUN does not answer as it should: try again later
+  identity_changed,  // it is another LUN
+  writes_lost,       // the target lost acknowledged writes
+  session_closed,
+  time_over,  // of the sleep
+};
+const char* name_of(SupervisorEvent event);
+
+enum class CloseKind : uint8_t { lost, authentication, redirect };
+
+struct SupervisorInput {
+  SupervisorEvent event;
+  TimePoint now{};
+  CloseKind close = CloseKind::lost;  // of session_closed
+  std::string redirect_address{};     // of CloseKind::redirect
+};
+
+struct SupervisorAction {
+  enum class Kind : uint8_t {
+    connect,          // to `path`; answer: connected or connect_failed
+    abandon_connect,  // no answer
+    log_in,           // over the connection that was just made; answer: logged_in, session_closed
+    probe,            // answer: probe_passed, probe_failed, identity_changed, writes_lost
+    go_online,        // commands may be issued
+    close_session,    // in order and bounded in time; answer: session_closed
+    sleep,            // for `delay`; answer: time_over
+    cancel_sleep,     // no answer
+  };
+  Kind kind;
+  PathCandidate path{};
+  Duration delay{};
+};
+
+class SupervisorMachine {
+ public:
+  SupervisorMachine(std::vector<PathCandidate> paths, BackoffLimits limits, Random random);
+
+  // Events that do not fit the state (a stop in stopped, an answer to something abandoned) do
+  // nothing.
+  std::vector<SupervisorAction> handle(const SupervisorInput& input);
+  // For the next round of tries.
+  void set_paths(std::vector<PathCandidate> paths);
+
+  SupervisorState state() const { return state_; }
+  TimePoint since() const { return since_; }
+  // Connection attempts since the last time online (or the start).
+  uint32_t attempts() const { return attempts_; }
+  uint32_t authentication_failures() const { return authentication_failures_; }
+  // While probing: the session was online before.
+  bool was_online() const { return was_online_; }
+  // What stopped/failed/stale follows draining: for status, what the disk is on its way to.
+  SupervisorState goal() const { return state_ == SupervisorState::draining ? goal_ : state_; }
+  const TransitionLog& transitions() const { return transitions_; }
+
+ private:
+  using Actions = std::vector<SupervisorAction>;
+
+  Actions in_stopped(const SupervisorInput& input);
+  Actions in_connecting(const SupervisorInput& input);
+  Actions in_logging_in(const SupervisorInput& input);
+  Actions in_probing(const SupervisorInput& input);
+  Actions in_online(const SupervisorInput& input);
+  Actions in_draining(const SupervisorInput& input);
+  Actions in_backing_off(const SupervisorInput& input);
+
+  Actions begin_anew();
+  Actions try_next_path();
+  Actions back_off();
+  Actions session_lost(const SupervisorInput& input);
+  Actions close_session(SupervisorState goal);
+  void enter(SupervisorState state) { state_ = state; }
+
+  TransportPlan plan_;
+  Backoff backoff_;
+  Random random_;
+  SupervisorState state_ = SupervisorState::stopped;
+  SupervisorState goal_ = SupervisorState::stopped;  // of draining
+  TimePoint since_{};
+  TimePoint online_since_{};
+  bool was_online_ = false;
+  uint32_t attempts_ = 0;
+  uint32_t authentication_failures_ = 0;
+  TransitionLog transitions_;
+};
+
+}  // namespace vjbod::initiator
