@@ -14,12 +14,13 @@ namespace {
 // Digests are little-endian on the wire, unlike everything else (RFC 7143 section 13.1).
 uint32_t load_digest(const std::byte* from) {
   uint32_t value = 0;
-  for (size_t i = digest_bytes; i-- > 0;) value = value << 8 | std::to_integer<uint32_t>(from[i]);
+  for (size_t i = pdu_digest_bytes; i-- > 0;)
+    value = value << 8 | std::to_integer<uint32_t>(from[i]);
   return value;
 }
 
 void store_digest(std::byte* to, uint32_t value) {
-  for (size_t i = 0; i < digest_bytes; ++i, value >>= 8) to[i] = static_cast<std::byte>(value);
+  for (size_t i = 0; i < pdu_digest_bytes; ++i, value >>= 8) to[i] = static_cast<std::byte>(value);
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ Result<Framer::Event> Framer::take_header() {
                                 name_of(bhs_opcode(bhs())), ahs_length_, rules_.ahs_bytes_max)});
   }
   const size_t digested = bhs_bytes + ahs_length_;
-  header_length_ = digested + (rules_.header_digest ? digest_bytes : 0);
+  header_length_ = digested + (rules_.header_digest ? pdu_digest_bytes : 0);
   if (available() < header_length_) return starve(header_length_);
   if (rules_.header_digest) {
     const uint32_t sent = load_digest(&buffer_[begin_ + digested]);
@@ -187,7 +188,7 @@ Result<Framer::Event> Framer::take_trailer() {
   const size_t length = trailer_length();
   if (available() < length) return starve(length);
   if (data_digest_) {
-    const size_t padding = length - digest_bytes;
+    const size_t padding = length - pdu_digest_bytes;
     running_.add(buffer_.subspan(begin_, padding));
     const uint32_t sent = load_digest(&buffer_[begin_ + padding]);
     if (sent != running_.value()) return give_up(wrong_data_digest(sent, running_.value()));
@@ -204,7 +205,7 @@ Framer::Event Framer::end_pdu(size_t consumed) {
 }
 
 size_t Framer::trailer_length() const {
-  return padding_bytes(data_length_) + (data_digest_ ? digest_bytes : 0);
+  return padding_bytes(data_length_) + (data_digest_ ? pdu_digest_bytes : 0);
 }
 
 Framer::Event Framer::starve(size_t wanted) {
@@ -243,7 +244,7 @@ size_t encode_pdu_trailer(uint32_t data_segment_length, const Crc32c* data_crc,
   Crc32c crc = *data_crc;
   crc.add(out.first(padding));
   store_digest(&out[padding], crc.value());
-  return padding + digest_bytes;
+  return padding + pdu_digest_bytes;
 }
 
 }  // namespace vjbod::iscsi

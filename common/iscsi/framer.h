@@ -41,7 +41,7 @@
 
 namespace vjbod::iscsi {
 
-inline constexpr size_t digest_bytes = 4;
+inline constexpr size_t pdu_digest_bytes = 4;
 // Data segments and AHS are padded to whole words (RFC 7143 section 11.1).
 constexpr size_t padding_bytes(size_t data_segment_length) {
   return -data_segment_length & 3;
@@ -49,8 +49,8 @@ constexpr size_t padding_bytes(size_t data_segment_length) {
 // The longest PDU on the wire with data segments up to a limit, digests included: the smallest
 // buffer for a framer with that limit.
 constexpr size_t pdu_bytes_max(size_t data_segment_length_limit) {
-  return bhs_bytes + total_ahs_bytes_max + digest_bytes + data_segment_length_limit +
-         padding_bytes(data_segment_length_limit) + digest_bytes;
+  return bhs_bytes + total_ahs_bytes_max + pdu_digest_bytes + data_segment_length_limit +
+         padding_bytes(data_segment_length_limit) + pdu_digest_bytes;
 }
 
 class Framer {
@@ -152,8 +152,8 @@ class Framer {
 
 // Sending. A PDU goes out as header, data, trailer, so that the data is gathered from where it
 // lies.
-inline constexpr size_t header_and_digest_bytes = bhs_bytes + digest_bytes;
-inline constexpr size_t trailer_bytes_max = 3 + digest_bytes;
+inline constexpr size_t header_and_digest_bytes = bhs_bytes + pdu_digest_bytes;
+inline constexpr size_t trailer_bytes_max = 3 + pdu_digest_bytes;
 
 // Writes the header and, if asked for, its digest; returns how many bytes (48 or 52). No AHS.
 size_t encode_pdu_header(const Pdu& pdu, uint32_t data_segment_length, bool header_digest,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/iscsi/errc.h"
+#include "common/iscsi/text.h"
 
 namespace vjbod::iscsi {
 
@@ -23,16 +24,6 @@ char lower(char c) {
 }
 bool all_of(std::string_view text, bool (*is)(char)) {
   return std::all_of(text.begin(), text.end(), is);
-}
-
-std::string printable(std::string_view name) {
-  constexpr size_t shown_max = 64;
-  std::string out(name.substr(0, shown_max));
-  for (char& c : out) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  if (name.size() > shown_max) out += "...";
-  return out;
 }
 
 // What is wrong with a name in lower case whose characters are all allowed; empty if nothing.

@@ -205,7 +205,7 @@ TEST_P(FramerDigests, ANewBufferAtAnyPointKeepsTheStream) {
 
 TEST_P(FramerDigests, EveryFlippedBitIsEitherNoticedOrHarmless) {
   const Octets stream = one_pdu(NopOut{.itt = 5}, pattern(6), GetParam());
-  const size_t header = bhs_bytes + (GetParam().header ? digest_bytes : 0);
+  const size_t header = bhs_bytes + (GetParam().header ? pdu_digest_bytes : 0);
   for (size_t bit = 0; bit < stream.size() * 8; ++bit) {
     Octets damaged = stream;
     damaged[bit / 8] ^= std::byte{1} << bit % 8;
