@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exports one disk as an NBD server on a Unix socket. Lives on the disk's shard, where it accepts;
+// the first connection stays there, for the shortest way to the disk, and further ones go round the
+// other shards, so that their socket work runs in parallel.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/runtime/shard.h"
+#include "initiator/frontend/frontend.h"
+#include "initiator/frontend/nbd_connection.h"
+#include "initiator/frontend/unix_listener.h"
+
+namespace vjbod::initiator {
+
+struct NbdServerOptions {
+  UnixListener::Options socket;
+  nbd::ConnectionOptions connection;
+  // More are closed at once. A multi-queue client uses one per CPU.
+  size_t connections_max = 64;
+};
+
+class NbdServer final : public Frontend, private BlockDeviceObserver {
+ public:
+  // `home` is the shard of the device. `others` may be empty; all shards outlive the server.
+  NbdServer(BlockDevice& device, Shard& home, std::vector<Shard*> others, NbdServerOptions options);
+  ~NbdServer() override;  // never started, or after on_frontend_closed
+
+  Status start(FrontendOwner& owner) override;
+  void stop() override;
+  std::string device() const override { return options_.socket.path; }
+  std::string uri() const override;
+
+  size_t connection_count() const { return clients_.size(); }
+
+ private:
+  // Out of descriptors or memory: trying again at once would spin.
+  static constexpr Duration accept_pause = std::chrono::milliseconds(100);
+
+  class Client;
+  struct AcceptReady;
+
+  void wait_for_clients();
+  void accept_clients();
+  Shard& choose_shard();
+  void on_client_finished(Client& client);
+  void on_client_gone(Client& client);
+  void close_if_over();
+  void on_geometry(const BlockGeometry& geometry) override;
+
+  BlockDevice& device_;
+  Shard& home_;
+  const std::vector<Shard*> others_;
+  const NbdServerOptions options_;
+  PrefixLogger log_;
+  FrontendOwner* owner_ = nullptr;
+
+  std::optional<UnixListener> listener_;
+  boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> accept_watch_;
+  HandlerMemory accept_memory_;
+  bool accept_waits_ = false;
+  Timer accept_again_;
+  bool stopping_ = false;
+  bool closed_ = false;
+
+  std::vector<std::unique_ptr<Client>> clients_;
+  size_t next_other_ = 0;
+  uint64_t clients_seen_ = 0;
+};
+
+}  // namespace vjbod::initiator
