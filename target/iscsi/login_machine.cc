@@ -202,19 +202,20 @@ Outcome LoginMachine::Impl::check_header(const iscsi::LoginRequest& request, Con
   const auto broken = [](std::string_view what) {
     return refused(LoginStatus::initiator_error, Errc::protocol, "login request: {}", what);
   };
+  const bool first = requests++ == 0;
+  // The numbering may begin anywhere; what the initiator expects is the safest place.
+  if (first) stat_sn = request.exp_stat_sn;
   if (state == LoginState::admission_pending) return broken("comes before the last one's answer");
   if (request.version_min > our_version) {
     return refused(LoginStatus::unsupported_version, Errc::protocol,
                    "the initiator needs iSCSI version {} or above; version {} is spoken here",
                    request.version_min, our_version);
   }
-  if (requests++ == 0) {
+  if (first) {
     outcome.isid = request.isid;
     outcome.cid = request.cid;
     outcome.tsih_requested = request.tsih;
     stage = request.current_stage;
-    // The numbering may begin anywhere; what the initiator expects is the safest place.
-    stat_sn = request.exp_stat_sn;
     if (stage != Stage::security && stage != Stage::operational) {
       return refused(LoginStatus::initiator_error, Errc::bad_stage, "the login begins in stage {}",
                      static_cast<int>(stage));
