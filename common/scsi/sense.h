@@ -38,16 +38,16 @@ const char* name_of(SenseKey key);  // "ILLEGAL REQUEST"
 struct FieldPointer {
   bool in_cdb = true;  // else in the parameter data
   uint16_t byte = 0;
-  std::optional<uint8_t> bit;  // the field's most significant bit, 7 to 0
+  std::optional<uint8_t> bit{};  // the field's most significant bit, 7 to 0
   bool operator==(const FieldPointer&) const = default;
 };
 
 struct Sense {
   SenseKey key = SenseKey::no_sense;
   AdditionalSense additional{};
-  bool deferred = false;                // about an earlier command
-  std::optional<uint64_t> information;  // the LBA at fault, where known
-  std::optional<FieldPointer> field;
+  bool deferred = false;                  // about an earlier command
+  std::optional<uint64_t> information{};  // the LBA at fault, where known
+  std::optional<FieldPointer> field{};
   bool operator==(const Sense&) const = default;
 };
 

@@ -20,7 +20,7 @@ Result<UnmapList> UnmapList::parse(ConstBytes bytes) {
   }
   const size_t data_length = load_big_endian<uint16_t>(&bytes[0]);
   const size_t descriptor_length = load_big_endian<uint16_t>(&bytes[2]);
-  if (descriptor_length == 0) return UnmapList({});
+  if (descriptor_length == 0) return none();
   if (data_length + 2 > bytes.size()) {
     return fail(Errc::bad_data, "an UNMAP list of {} bytes says that it has {}", bytes.size(),
                 data_length + 2);

@@ -33,6 +33,8 @@ class UnmapList {
   // short at the end is ignored, as the standard says.
   static Result<UnmapList> parse(ConstBytes bytes);
 
+  static UnmapList none() { return UnmapList({}); }
+
   size_t size() const { return descriptors_.size() / unmap_descriptor_bytes; }
   UnmapRange operator[](size_t index) const;
 
