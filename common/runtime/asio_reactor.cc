@@ -82,21 +82,36 @@ void AsioReactor::arm_wakeup() {
   });
 }
 
+void AsioReactor::turn() {
+  if (!has_deferred()) {
+    arm_wakeup();
+    io_context_.run_one();
+  }
+  now_ = read_clock();
+  io_context_.poll();
+  timers().run_due(now_);
+  run_deferred();
+}
+
 void AsioReactor::run() {
   owner_ = std::this_thread::get_id();
   now_ = read_clock();
-  while (!stopping_) {
-    if (!has_deferred()) {
-      arm_wakeup();
-      io_context_.run_one();
-    }
-    now_ = read_clock();
-    io_context_.poll();
-    timers().run_due(now_);
-    run_deferred();
-  }
+  while (!stopping_) turn();
   io_context_.poll();
   run_deferred();
+}
+
+bool AsioReactor::run_until(const std::function<bool()>& done, Duration limit) {
+  owner_ = std::this_thread::get_id();
+  now_ = read_clock();
+  const TimePoint end = now_ + limit;
+  Timer wakeup(*this, [] {});
+  wakeup.arm_at(end);
+  while (!done()) {
+    if (now_ >= end) return false;
+    turn();
+  }
+  return true;
 }
 
 }  // namespace vjbod

@@ -23,6 +23,9 @@ class AsioReactor final : public Reactor {
   void run();
   // Any thread. Work already posted is run before run() returns.
   void stop();
+  // The same until `done()` holds at the end of a turn, or `limit` has passed. Returns done(). For
+  // tests and tools.
+  bool run_until(const std::function<bool()>& done, Duration limit);
 
   boost::asio::io_context& io_context() { return io_context_; }
 
@@ -32,6 +35,7 @@ class AsioReactor final : public Reactor {
   std::unique_ptr<FdWatch> watch_readable(int fd, std::function<void()> on_readable) override;
 
  private:
+  void turn();
   void arm_wakeup();
 
   boost::asio::io_context io_context_{1};

@@ -95,7 +95,7 @@ class DataMoverContract : public ::testing::Test {
 };
 
 using Worlds =
-    ::testing::Types<MemoryWorld<DataPlacement::early>, MemoryWorld<DataPlacement::late>>;
+    ::testing::Types<MemoryWorld<DataPlacement::early>, MemoryWorld<DataPlacement::late>, TcpWorld>;
 TYPED_TEST_SUITE(DataMoverContract, Worlds);
 
 // --- 2. control PDUs ---

@@ -3,6 +3,7 @@
 // reactor until something holds, and cuts the connection.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,10 +11,14 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include "common/iscsi/errc.h"
+#include "common/runtime/asio_reactor.h"
 #include "common/runtime/manual_reactor.h"
 #include "common/transport/memory/memory_data_mover.h"
+#include "common/transport/tcp/asio_stream.h"
+#include "common/transport/tcp/tcp_data_mover.h"
 
 namespace vjbod::transport {
 
@@ -88,7 +93,7 @@ class MemoryWorld {
   // Long enough for everything that is under way to come.
   void settle() { reactor_.advance(std::chrono::seconds(5)); }
   void cut() { pair_.link->sever(); }
-  // The peer takes and gives nothing any more, but nobody is told.
+  // The initiator takes and gives nothing any more, but nobody is told.
   void stall_initiator() {
     pair_.link->stall(Role::initiator);
     pair_.link->stall(Role::target);
@@ -97,6 +102,86 @@ class MemoryWorld {
  private:
   ManualReactor reactor_;
   MemoryPair pair_;
+};
+
+// The socket stays open, but nothing is read from it or written to it any more when told so.
+class StallingStream final : public ByteStream, private ByteStreamEvents {
+ public:
+  explicit StallingStream(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)) {
+    stream_->set_events(*this);
+  }
+  void stall() { stalled_ = true; }
+
+  void set_events(ByteStreamEvents& events) override { events_ = &events; }
+  IoResult read_some(Bytes first, Bytes second) override {
+    return stalled_ ? IoResult{} : stream_->read_some(first, second);
+  }
+  IoResult write_some(std::span<const iovec> pieces) override {
+    return stalled_ ? IoResult{} : stream_->write_some(pieces);
+  }
+  void wait_readable() override {
+    if (!stalled_) stream_->wait_readable();
+  }
+  void wait_writable() override {
+    if (!stalled_) stream_->wait_writable();
+  }
+  void shutdown_send() override { stream_->shutdown_send(); }
+  void close() override { stream_->close(); }
+  std::string peer() const override { return "initiator"; }
+  std::string local() const override { return "target"; }
+
+ private:
+  void on_readable() override {
+    if (!stalled_) events_->on_readable();
+  }
+  void on_writable() override {
+    if (!stalled_) events_->on_writable();
+  }
+
+  std::unique_ptr<ByteStream> stream_;
+  ByteStreamEvents* events_ = nullptr;
+  bool stalled_ = false;
+};
+
+// Over a socket pair, on the reactor of the daemons.
+class TcpWorld {
+ public:
+  TcpWorld() {
+    std::array<int, 2> fds{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds.data()), 0);
+    initiator_fd_ = fds[0];
+    auto stream =
+        std::make_unique<StallingStream>(std::make_unique<AsioStream>(reactor_, Socket(fds[0])));
+    initiator_stream_ = stream.get();
+    initiator_ = std::make_unique<TcpDataMover>(reactor_, std::move(stream), Role::initiator);
+    target_ = std::make_unique<TcpDataMover>(
+        reactor_, std::make_unique<AsioStream>(reactor_, Socket(fds[1])), Role::target);
+  }
+
+  std::unique_ptr<DataMover>& initiator() { return initiator_; }
+  std::unique_ptr<DataMover>& target() { return target_; }
+  bool run_until(const std::function<bool()>& done) {
+    return reactor_.run_until(done, std::chrono::seconds(20));
+  }
+  // Everything under way comes within a few turns: both ends are on this thread, and the kernel
+  // has no delay between them.
+  void settle() {
+    int turns = 0;
+    reactor_.run_until(
+        [&] {
+          reactor_.post([] {});  // the next turn does not wait
+          return ++turns > 100;
+        },
+        std::chrono::seconds(20));
+  }
+  void cut() { ::shutdown(initiator_fd_, SHUT_RDWR); }
+  void stall_initiator() { initiator_stream_->stall(); }
+
+ private:
+  AsioReactor reactor_{1};
+  int initiator_fd_ = -1;
+  StallingStream* initiator_stream_ = nullptr;
+  std::unique_ptr<DataMover> initiator_, target_;
 };
 
 }  // namespace vjbod::transport
