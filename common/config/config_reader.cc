@@ -6,12 +6,10 @@
 #include <set>
 
 #include <fcntl.h>
+#include <toml++/toml.h>
 
 #include "common/config/state_file.h"
 #include "common/config/values.h"
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 namespace vjbod::config {
 
@@ -246,13 +244,14 @@ Result<ConfigReader> ConfigReader::open(const std::string& path) {
 }
 
 Result<ConfigReader> ConfigReader::parse(std::string_view text, std::string name) {
-  toml::parse_result parsed = toml::parse(text, name);
-  if (!parsed)
-    return vjbod::fail(ConfigErrc::bad_syntax, "{}:{}: {}", name,
-                       parsed.error().source().begin.line, printable(parsed.error().description()));
   auto impl = std::make_shared<Impl>();
+  try {
+    impl->file = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    return vjbod::fail(ConfigErrc::bad_syntax, "{}:{}: {}", name, error.source().begin.line,
+                       printable(error.description()));
+  }
   impl->name = std::move(name);
-  impl->file = std::move(parsed).table();
   return ConfigReader(std::move(impl));
 }
 

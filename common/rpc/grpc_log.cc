@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/rpc/grpc_log.h"
+
+#include <grpc/support/log.h>
+#include <spdlog/spdlog.h>
+
+namespace vjbod::rpc {
+
+void forward_grpc_log() {
+  gpr_set_log_function([](gpr_log_func_args* line) { spdlog::debug("[grpc] {}", line->message); });
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+}
+
+}  // namespace vjbod::rpc
