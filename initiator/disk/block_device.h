@@ -38,6 +38,16 @@ struct BlockRequest : ListNode<> {
   uint64_t length_bytes = 0;  // any multiple: the disk splits what the target cannot take at once
   Bytes data;                 // read: filled in; write: taken from; length_bytes long
   BlockRequestOwner* owner = nullptr;
+
+  // The device's own notes while the request is submitted.
+  struct Progress {
+    uint64_t cut_bytes = 0;  // handed on, as commands
+    uint32_t pieces = 0;     // under way
+    int errno_value = 0;     // the first error
+    bool flushing = false;   // the last step of a request that must be on stable storage
+    TimePoint submitted_at{}, issued_at{};
+  };
+  Progress progress;
 };
 
 // As the target has told. All lengths in bytes; a zero limit means "none known".

@@ -11,7 +11,7 @@
 namespace vjbod::initiator {
 
 struct DiskIdentity {
-  std::string naa;     // hexadecimal digits of the designator, or empty: the target gives none
+  std::string naa;     // "naa." or "eui." and hexadecimal digits; empty: the target gives none
   std::string serial;  // VPD page 0x80, or empty
   uint64_t size_bytes = 0;
   uint32_t block_bytes = 0;
