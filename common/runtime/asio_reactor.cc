@@ -10,6 +10,10 @@ namespace vjbod {
 
 namespace {
 
+// Bounds a turn, so that an event that is always ready again (a flood on one connection) cannot
+// hold up timers and the responses of all the others.
+constexpr int events_per_turn_max = 256;
+
 class AsioFdWatch final : public FdWatch {
  public:
   AsioFdWatch(boost::asio::io_context& io_context, int fd, std::function<void()> on_readable)
@@ -53,12 +57,16 @@ TimePoint read_clock() {
 }  // namespace
 
 AsioReactor::AsioReactor(uint64_t random_seed)
-    : Reactor(random_seed),
-      work_guard_(io_context_.get_executor()),
-      wakeup_(io_context_),
-      now_(read_clock()) {}
+    : Reactor(random_seed), work_guard_(io_context_.get_executor()), wakeup_(io_context_) {}
 
 AsioReactor::~AsioReactor() = default;
+
+TimePoint AsioReactor::now() const {
+  if (now_) return *now_;
+  const TimePoint now = read_clock();
+  if (running_) now_ = now;
+  return now;
+}
 
 void AsioReactor::post(std::function<void()> work) {
   boost::asio::post(io_context_, std::move(work));
@@ -83,35 +91,44 @@ void AsioReactor::arm_wakeup() {
 }
 
 void AsioReactor::turn() {
+  now_.reset();
   if (!has_deferred()) {
     arm_wakeup();
     io_context_.run_one();
   }
+  for (int i = 0; i < events_per_turn_max && io_context_.poll_one() > 0; ++i) {
+  }
   now_ = read_clock();
-  io_context_.poll();
-  timers().run_due(now_);
+  timers().run_due(*now_);
   run_deferred();
 }
 
 void AsioReactor::run() {
   owner_ = std::this_thread::get_id();
-  now_ = read_clock();
+  running_ = true;
   while (!stopping_) turn();
-  io_context_.poll();
+  bool done = false;  // with what was posted before
+  boost::asio::post(io_context_, [&done] { done = true; });
+  while (!done) io_context_.run_one();
   run_deferred();
+  running_ = false;
+  now_.reset();
 }
 
 bool AsioReactor::run_until(const std::function<bool()>& done, Duration limit) {
   owner_ = std::this_thread::get_id();
-  now_ = read_clock();
-  const TimePoint end = now_ + limit;
+  running_ = true;
+  const TimePoint end = read_clock() + limit;
   Timer wakeup(*this, [] {});
   wakeup.arm_at(end);
-  while (!done()) {
-    if (now_ >= end) return false;
+  bool is_done = done();
+  while (!is_done && read_clock() < end) {
     turn();
+    is_done = done();
   }
-  return true;
+  running_ = false;
+  now_.reset();
+  return is_done;
 }
 
 }  // namespace vjbod

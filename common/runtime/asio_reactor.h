@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -29,7 +30,7 @@ class AsioReactor final : public Reactor {
 
   boost::asio::io_context& io_context() { return io_context_; }
 
-  TimePoint now() const override { return now_; }
+  TimePoint now() const override;
   void post(std::function<void()> work) override;
   bool on_owner_thread() const override { return owner_ == std::this_thread::get_id(); }
   std::unique_ptr<FdWatch> watch_readable(int fd, std::function<void()> on_readable) override;
@@ -42,7 +43,10 @@ class AsioReactor final : public Reactor {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_guard_;
   boost::asio::steady_timer wakeup_;
   TimePoint wakeup_at_ = TimePoint::max();
-  TimePoint now_;
+  // Read once a turn, and only after the wait, or whoever handles the event that ended it would set
+  // his timers by the time at which the wait began.
+  mutable std::optional<TimePoint> now_;
+  bool running_ = false;
   std::atomic<bool> stopping_ = false;
   std::atomic<std::thread::id> owner_;
 };
