@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/runtime/buffer_pool.h"
 
+#include <bit>
 #include <utility>
 
 #include <sys/mman.h>
@@ -57,7 +58,8 @@ Buffer BufferPool::acquire(size_t size_bytes) {
     if (mapped == MAP_FAILED) return {};
     slab = static_cast<std::byte*>(mapped);
     held_bytes_ += slab_bytes;
-    free_[size_class].reserve(free_[size_class].size() + 1);
+    ++slab_count_[size_class];
+    free_[size_class].reserve(std::bit_ceil(slab_count_[size_class]));  // for all to come back to
   }
   lent_bytes_ += slab_bytes;
   return Buffer(*this, Bytes(slab, slab_bytes), size_class);
@@ -74,6 +76,7 @@ void BufferPool::trim(size_t keep_bytes) {
     while (!slabs.empty() && held_bytes_ > keep_bytes) {
       munmap(slabs.back(), class_bytes[size_class]);
       slabs.pop_back();
+      --slab_count_[size_class];
       held_bytes_ -= class_bytes[size_class];
     }
   }

@@ -64,7 +64,8 @@ class BufferPool {
 
   size_t memory_max_bytes_;
   size_t lent_bytes_ = 0;
-  size_t held_bytes_ = 0;  // lent and free
+  size_t held_bytes_ = 0;                                // lent and free
+  std::array<size_t, class_bytes.size()> slab_count_{};  // lent and free
   std::array<std::vector<std::byte*>, class_bytes.size()> free_;
 };
 

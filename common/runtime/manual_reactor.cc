@@ -48,7 +48,10 @@ bool ManualReactor::run_until(const std::function<bool()>& done, Duration limit)
   run_until_idle();
   while (!done()) {
     auto next = timers().next_deadline();
-    if (!next || *next > end) return false;
+    if (!next || *next > end) {
+      now_ = end;
+      return false;
+    }
     advance_to_next_timer();
   }
   return true;
