@@ -154,9 +154,9 @@ void Session::login_done() {
   deadline_.cancel();
   keepalive_.arm_after(config_.timers.keepalive_idle);
   window_was_closed_ = !can_issue();
-  login_.reset();
   log_.info("logged in to {} at {} over {} (TSIH {})", config_.target_name, mover_->peer(),
             transport::name_of(kind()), result.tsih);
+  login_.reset();
   events_.on_logged_in();
 }
 
