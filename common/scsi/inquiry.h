@@ -96,7 +96,7 @@ struct BlockLimits {
   uint32_t maximum_unmap_blocks = 0;
   uint32_t maximum_unmap_descriptors = 0;
   uint32_t optimal_unmap_granularity_blocks = 0;
-  std::optional<uint32_t> unmap_granularity_alignment_blocks;
+  std::optional<uint32_t> unmap_granularity_alignment_blocks{};
   uint64_t maximum_write_same_blocks = 0;
   bool operator==(const BlockLimits&) const = default;
 };
