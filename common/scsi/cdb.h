@@ -45,7 +45,6 @@ struct Inquiry {  // SPC-4 6.6
 
 struct ModeSense {  // SPC-4 6.13, 6.14; six or ten
   CdbSize size = CdbSize::six;
-  bool long_lba_accepted = false;  // ten only
   bool disable_block_descriptors = false;
   uint8_t page_control = 0;  // 0 current, 1 changeable, 2 default, 3 saved
   uint8_t page_code = 0;

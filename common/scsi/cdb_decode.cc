@@ -80,7 +80,6 @@ WriteSame write_same(const std::byte* cdb, CdbSize size, Range range) {
 ModeSense mode_sense(const std::byte* cdb, CdbSize size) {
   const bool ten = size == CdbSize::ten;
   return {.size = size,
-          .long_lba_accepted = ten && bit(cdb[1], 4),
           .disable_block_descriptors = bit(cdb[1], 3),
           .page_control = bits(cdb[2], 6, 2),
           .page_code = bits(cdb[2], 0, 6),

@@ -100,7 +100,7 @@ Cdb encode(const ModeSense& command) {
   const bool ten = command.size == CdbSize::ten;
   VJBOD_CHECK(ten || command.size == CdbSize::six, "MODE SENSE has six or ten bytes");
   Cdb cdb = begin(ten ? Opcode::mode_sense_10 : Opcode::mode_sense_6);
-  cdb[1] = flag(command.disable_block_descriptors, 3) | flag(ten && command.long_lba_accepted, 4);
+  cdb[1] = flag(command.disable_block_descriptors, 3);
   cdb[2] = field(command.page_control, 6, 2) | field(command.page_code, 0, 6);
   cdb[3] = static_cast<std::byte>(command.subpage_code);
   if (ten) {

@@ -53,6 +53,7 @@ void DeviceServer::submit(Task& task) {
 // What may keep a command from being begun, in the order of SAM-5 5.3.3 and SPC-4 4.3.
 void DeviceServer::execute(Execution& execution) {
   const Task& task = execution.task();
+  if (task.aborted) return execution.finish(with_status(Status::task_aborted));
   bool opcode_known = false;
   const CommandEntry* const entry = find_command(task.cdb, opcode_known);
   if (!execution.has_unit()) {
