@@ -78,6 +78,7 @@ class Transmission final : public DevicePortOwner {
   uint64_t requests_taken() const { return requests_taken_; }
   // Gives back all memory that is not in use.
   void release_memory();
+  size_t memory_bytes() const { return pool_.held_bytes(); }
 
  private:
   struct Request;
