@@ -23,8 +23,8 @@ class UnixListener {
   struct Options {
     std::string path;
     mode_t mode = 0600;
-    std::optional<uid_t> owner;  // default: whoever the daemon runs as
-    std::optional<gid_t> group;
+    std::optional<uid_t> owner = {};  // default: whoever the daemon runs as
+    std::optional<gid_t> group = {};
   };
 
   static Result<UnixListener> open(const Options& options);

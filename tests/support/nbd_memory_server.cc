@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "initiator/frontend/nbd_server.h"
 #include "tests/support/memory_block_device.h"
+#include "tests/support/run_on.h"
 
 namespace {
 
@@ -23,15 +24,6 @@ class Closed final : public initiator::FrontendOwner {
  private:
   std::promise<void> promise_;
 };
-
-// Runs `work` on the shard and waits for its result.
-template <typename F>
-auto run_on(Shard& shard, F work) {
-  std::packaged_task<decltype(work())()> task(std::move(work));
-  auto result = task.get_future();
-  shard.reactor().post([&task] { task(); });
-  return result.get();
-}
 
 }  // namespace
 
@@ -65,7 +57,7 @@ int main(int argc, char** argv) {
   options.connection.exported = {"memory", "a disk in RAM"};
   Closed closed;
   initiator::NbdServer server(device, home, others, options);
-  const Status started = run_on(home, [&] { return server.start(closed); });
+  const Status started = test::run_on(home, [&] { return server.start(closed); });
   if (!started) {
     std::fprintf(stderr, "%s\n", started.error().text.c_str());
     return 1;
@@ -74,8 +66,8 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   int signal = 0;
   sigwait(&stop_signals, &signal);
-  run_on(home, [&] { server.stop(); });
+  test::run_on(home, [&] { server.stop(); });
   closed.wait();
-  run_on(home, [] {});  // the upcall has returned
+  test::run_on(home, [] {});  // the upcall has returned
   return 0;
 }
