@@ -14,6 +14,8 @@
 #include "common/iscsi/errc.h"
 #include "common/iscsi/negotiation.h"
 #include "common/iscsi/pdu_codec.h"
+#include "common/iscsi/status_sequence.h"
+#include "common/iscsi/text.h"
 #include "common/scsi/capacity.h"
 #include "common/scsi/cdb.h"
 #include "common/scsi/inquiry.h"
