@@ -47,6 +47,8 @@ RESTRICTED = [
 PURE = re.compile(r"(_machine|_codec|_wire|_table)(_\w+)?\.(h|cc)$")
 PURE_FOLDERS = ["common/iscsi", "common/scsi"]
 NOT_PURE = re.compile(r"common/runtime/(?!clock\.h|backoff\.h)|common/base/log\.h|boost/asio|<(thread|mutex|sys/socket\.h)>")
+# SCSI must not know its transport, not even by name.
+NO_TRANSPORT = ("common/scsi", "target/scsi")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -62,6 +64,8 @@ def check(path, errors):
         return
     pure = folder in PURE_FOLDERS or PURE.search(path.name)
     for number, line in enumerate(path.read_text().splitlines(), 1):
+        if folder in NO_TRANSPORT and "iscsi" in line.lower():
+            errors.append(f"{name}:{number}: {folder} must not know its transport")
         match = INCLUDE.match(line)
         if not match:
             continue

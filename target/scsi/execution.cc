@@ -78,6 +78,8 @@ void Execution::on_data_moved(Task& task) {
 void Execution::on_op_done(backstore::Op& op, std::error_code error) {
   VJBOD_CHECK(step_ == Step::operation && &op == &op_);
   step_ = Step::none;
+  if (error) [[unlikely]]
+    unit_->note_failure(op, error);
   if (op.kind == backstore::OpKind::flush) {
     if (error && !is_shortage(error)) unit_->unit->set_flush_error(error);
     // Somebody else's flush may have taken the error that was meant for this one as well.

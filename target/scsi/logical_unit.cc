@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/log.h"
 #include "target/scsi/nexus_mailbox.h"
 
 namespace vjbod::scsi {
@@ -50,7 +51,12 @@ std::error_code LogicalUnit::flush_error() const {
 
 void LogicalUnit::set_flush_error(std::error_code error) {
   int none = 0;
-  flush_errno_.compare_exchange_strong(none, error.value(), std::memory_order_acq_rel);
+  if (!flush_errno_.compare_exchange_strong(none, error.value(), std::memory_order_acq_rel)) return;
+  PrefixLogger(fmt::format("lun {}", serial()))
+      .error(
+          "flushing to stable storage failed ({}): acknowledged data may be lost, and every flush "
+          "of this LUN fails until the target is restarted",
+          error.message());
 }
 
 void LogicalUnit::attach(std::shared_ptr<NexusMailbox> nexus) {

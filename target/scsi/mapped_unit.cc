@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/log.h"
 
 namespace vjbod::scsi {
 
@@ -27,6 +28,14 @@ MappedUnit::MappedUnit(uint16_t lun_number, std::shared_ptr<LogicalUnit> logical
 bool MappedUnit::refresh_geometry() {
   const uint64_t now = unit->backstore().geometry().size_bytes >> block_shift;
   return std::exchange(blocks, now) != now;
+}
+
+void MappedUnit::note_failure(const backstore::Op& op, std::error_code error) {
+  if (!std::has_single_bit(++failures)) return;
+  PrefixLogger(fmt::format("lun {}", unit->serial()))
+      .error("{} of {} bytes at {} failed: {} ({} failed operations so far in this session)",
+             backstore::name_of(op.kind), op.length_bytes, op.offset_bytes, error.message(),
+             failures);
 }
 
 }  // namespace vjbod::scsi

@@ -25,6 +25,8 @@ class MappedUnit {
 
   // Whether [lba, lba + count) is on the unit.
   bool holds(uint64_t lba, uint64_t count) const { return lba <= blocks && count <= blocks - lba; }
+  // Logs the first failure, and then less and less often: a dying disk must not fill the log.
+  void note_failure(const backstore::Op& op, std::error_code error);
   uint64_t bytes(uint64_t count) const { return count << block_shift; }
 
   const uint16_t number;
@@ -42,6 +44,7 @@ class MappedUnit {
 
   UnitAttentions attentions;
   TaskSet tasks;
+  uint64_t failures = 0;        // of backstore operations
   bool starting_tasks = false;  // the device server is in its loop over tasks.next()
 };
 

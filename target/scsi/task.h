@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where iSCSI ends and SCSI begins. The transport side hands a Task in; the logical unit drives its
-// data phase and hands an Outcome out, once. No iSCSI type here, and the transport side never looks
-// into the CDB.
+// Where the transport ends and SCSI begins. The transport side hands a Task in; the logical unit
+// drives its data phase and hands an Outcome out, once. No transport type here, and that side never
+// looks into the CDB.
 //
 // Memory: the transport side lends `buffer` for the whole life of the task (at least
 // min(expected_data_bytes, task_buffer_bytes_max), page-aligned). A logical unit moves a larger
