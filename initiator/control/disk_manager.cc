@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: Apache-2.0
+// Disks that exist: showing, connecting, editing and ending them. Their making is in
+// disk_creation.cc.
+#include "initiator/control/disk_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/config/values.h"
+#include "common/rpc/errc.h"
+#include "common/runtime/wall_clock.h"
+#include "initiator/control/disk_view.h"
+
+namespace vjbod::initiator {
+
+namespace {
+// Telling the peer that a LUN is no longer used. A peer that cannot be told keeps the binding,
+// which harms nobody.
+constexpr Duration close_timeout = std::chrono::seconds(3);
+constexpr Duration delete_timeout = std::chrono::seconds(30);
+}  // namespace
+
+DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& state,
+                         PeerManager& peers, rpc::EventLog& events, std::vector<HostShard*> shards)
+    : reactor_(reactor),
+      config_(config),
+      state_(state),
+      peers_(peers),
+      events_(events),
+      shards_(std::move(shards)) {
+  peers_.on_reachable = [this](const std::string& peer) {
+    // The peer is there again: what waits for it need not wait for its next attempt.
+    for (auto& [name, running] : running_) {
+      const auto record = state_.disks.find(name);
+      if (record == state_.disks.end() || record->second.peer != peer) continue;
+      if (running.last_state == DiskState::reconnecting) {
+        running.cell->with_disk([](Disk& disk) { disk.reconnect(); });
+      }
+    }
+  };
+}
+
+DiskManager::~DiskManager() = default;
+
+void DiskManager::start() {
+  for (const auto& [name, record] : state_.disks) {
+    if (record.phase != DiskRecord::Phase::ready) continue;
+    Running& running = run(record, stored_paths(record));
+    running.cell->start(record.wanted_connected, [this, name = name](vjbod::Status exported) {
+      if (exported || !running_.contains(name)) return;
+      running_[name].export_error = exported.error().text;
+      event(rpc::Severity::error, "export-failed", name, exported.error().text);
+    });
+    // The stored way is tried at once; the peer may know better by now.
+    if (!record.peer.empty() && record.wanted_connected) {
+      refresh_paths(name, [](vjbod::Status) {});
+    }
+  }
+}
+
+SessionConfig DiskManager::session_config(const DiskRecord& record) const {
+  SessionConfig session;
+  session.initiator_name = state_.initiator_iqn;
+  session.target_name = record.target_iqn;
+  const auto isid = from_hex(record.isid);
+  for (size_t i = 0; isid && i < session.isid.size(); ++i) {
+    session.isid[i] = static_cast<std::byte>((*isid)[i]);
+  }
+  if (record.chap) {
+    session.chap = iscsi::ChapCredentials{record.chap->user, iscsi::Secret(record.chap->secret)};
+  }
+  if (record.mutual) {
+    session.mutual =
+        iscsi::ChapCredentials{record.mutual->user, iscsi::Secret(record.mutual->secret)};
+  }
+  session.chap_md5_retry = record.peer.empty();
+  session.header_digest =
+      record.choices.header_digest ? iscsi::DigestWish::require : iscsi::DigestWish::none;
+  session.data_digest =
+      record.choices.data_digest ? iscsi::DigestWish::require : iscsi::DigestWish::none;
+  session.timers.connect_timeout = config_.limits.connect_timeout;
+  session.timers.keepalive_idle = config_.limits.keepalive_idle;
+  session.timers.keepalive_timeout = config_.limits.keepalive_timeout;
+  return session;
+}
+
+DiskConfig DiskManager::disk_config(const DiskRecord& record,
+                                    const std::vector<PathCandidate>& paths) const {
+  DiskConfig disk;
+  disk.name = record.name;
+  disk.session = session_config(record);
+  disk.paths = paths;
+  disk.lun = record.lun_number;
+  disk.policy.on_loss = record.choices.on_loss == "fail" ? OnLoss::fail : OnLoss::queue;
+  disk.policy.io_timeout = std::chrono::seconds(record.choices.io_timeout_s);
+  disk.identity = record.identity;
+  disk.geometry = record.geometry;
+  return disk;
+}
+
+std::vector<PathCandidate> DiskManager::stored_paths(const DiskRecord& record) const {
+  std::vector<PathCandidate> paths;
+  for (const PortalRecord& portal : record.portals) {
+    PathCandidate path;
+    path.endpoint.address = portal.address;
+    path.endpoint.port = portal.port;
+    path.endpoint.source_address = portal.source_address;
+    path.endpoint.interface_name = portal.interface_name;
+    paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+DiskManager::Running& DiskManager::run(const DiskRecord& record,
+                                       const std::vector<PathCandidate>& paths) {
+  HostShard& home = *shards_[next_shard_ % shards_.size()];
+  std::vector<Shard*> others;
+  for (size_t i = 1; i < shards_.size(); ++i) {
+    others.push_back(&shards_[(next_shard_ + i) % shards_.size()]->shard);
+  }
+  ++next_shard_;
+  Running& running = running_[record.name];
+  running.cell = DiskCell::make(reactor_, home, std::move(others), disk_config(record, paths),
+                                config_.exports.socket_dir + "/" + record.name + ".sock", *this);
+  if (!record.portals.empty()) running.host_interface = record.portals.front().interface_name;
+  return running;
+}
+
+Result<DiskRecord*> DiskManager::find(const std::string& name) {
+  const auto found = state_.disks.find(name);
+  if (found == state_.disks.end()) {
+    return fail(rpc::Errc::not_found, "there is no disk \"{}\"; `vjbod list` shows those there are",
+                config::printable(name, config::name_bytes_max));
+  }
+  return &found->second;
+}
+
+Result<DiskManager::Running*> DiskManager::find_running(const std::string& name) {
+  auto record = find(name);
+  if (!record) return fail(record.error());
+  const auto running = running_.find(name);
+  if (running == running_.end()) {
+    return fail(rpc::Errc::busy,
+                "disk {} is not complete: create it again in the same way, or detach it", name);
+  }
+  if (running->second.busy) {
+    return fail(rpc::Errc::busy, "disk {} is being detached or deleted right now", name);
+  }
+  return &running->second;
+}
+
+vjbod::Status DiskManager::save(const std::string& what) {
+  auto saved = state_.save();
+  if (!saved) event(rpc::Severity::error, "state-not-saved", what, saved.error().text);
+  return saved;
+}
+
+void DiskManager::event(rpc::Severity severity, const char* kind, const std::string& disk,
+                        std::string text) {
+  events_.add(severity, kind, disk, std::move(text), wall_now());
+}
+
+void DiskManager::on_disk_changed(const std::string& name, const DiskStatus& status) {
+  const auto found = running_.find(name);
+  if (found == running_.end()) return;
+  Running& running = found->second;
+  if (status.state != running.last_state) {
+    running.last_state = status.state;
+    const std::string why = status.last_error ? ": " + status.last_error->text : "";
+    switch (status.state) {
+      case DiskState::connected:
+        event(rpc::Severity::info, "disk-connected", name,
+              fmt::format("{} is connected by {} to {}", name,
+                          status.connection ? transport::name_of(*status.connection) : "?",
+                          status.portal));
+        break;
+      case DiskState::reconnecting:
+        event(rpc::Severity::warning, "disk-lost", name, name + " lost its connection" + why);
+        break;
+      case DiskState::failed:
+        event(rpc::Severity::error, "disk-failed", name, name + " has failed" + why);
+        break;
+      case DiskState::stale:
+        event(rpc::Severity::error, "disk-stale", name, name + " is stale" + why);
+        break;
+      case DiskState::disconnected:
+        event(rpc::Severity::info, "disk-disconnected", name, name + " is disconnected");
+        break;
+      default: break;
+    }
+  }
+  const bool steady = status.state == DiskState::connected || status.state == DiskState::failed ||
+                      status.state == DiskState::stale;
+  if (!steady) return;
+  for (auto& wait : std::exchange(running.waiting, {})) wait(status);
+}
+
+void DiskManager::on_disk_learned(const std::string& name, const DiskIdentity& identity,
+                                  const BlockGeometry& geometry) {
+  auto record = find(name);
+  if (!record) return;
+  (*record)->identity = identity;
+  (*record)->geometry = geometry;
+  (void)save(name);
+}
+
+void DiskManager::view(const std::string& name, DiskDone done) {
+  auto record = find(name);
+  if (!record) {
+    done(fail(record.error()));
+    return;
+  }
+  DiskViewInput input;
+  std::string peer_address;
+  if (!(*record)->peer.empty()) {
+    if (auto peer = peers_.record((*record)->peer)) peer_address = (*peer)->address;
+  } else if (!(*record)->portals.empty()) {
+    peer_address = (*record)->portals.front().address;
+  }
+  const auto running = running_.find(name);
+  if (running == running_.end()) {
+    input.record = *record;
+    input.peer_address = peer_address;
+    input.now = wall_now();
+    done(disk_view(input));
+    return;
+  }
+  running->second.cell->status(
+      [this, name, peer_address, done = std::move(done)](const DiskStatus& status, size_t) {
+        auto still = find(name);
+        const auto runs = running_.find(name);
+        if (!still || runs == running_.end()) {
+          done(fail(rpc::Errc::not_found, "disk {} has just been detached", name));
+          return;
+        }
+        DiskViewInput now;
+        now.record = *still;
+        now.status = &status;
+        now.peer_address = peer_address;
+        now.export_error = runs->second.export_error;
+        if (now.export_error.empty()) now.socket_path = runs->second.cell->socket_path();
+        now.host_interface = runs->second.host_interface;
+        now.remote_interface = runs->second.remote_interface;
+        now.now = wall_now();
+        done(disk_view(now));
+      });
+}
+
+void DiskManager::list(const std::string& name,
+                       std::function<void(Result<v1::ListDisksResponse>)> done) {
+  if (!name.empty()) {
+    view(name, [done = std::move(done)](Result<v1::Disk> disk) {
+      if (!disk) {
+        done(fail(disk.error()));
+        return;
+      }
+      v1::ListDisksResponse response;
+      *response.add_disks() = std::move(*disk);
+      done(std::move(response));
+    });
+    return;
+  }
+  if (state_.disks.empty()) {
+    done(v1::ListDisksResponse());
+    return;
+  }
+  struct Gathering {
+    size_t left = 0;
+    std::map<std::string, v1::Disk> disks;
+    std::function<void(Result<v1::ListDisksResponse>)> done;
+  };
+  auto gathering = std::make_shared<Gathering>();
+  gathering->left = state_.disks.size();
+  gathering->done = std::move(done);
+  std::vector<std::string> names;
+  for (const auto& [disk, record] : state_.disks) names.push_back(disk);
+  for (const std::string& disk : names) {
+    view(disk, [gathering, disk](Result<v1::Disk> one) {
+      if (one) gathering->disks[disk] = std::move(*one);
+      if (--gathering->left > 0) return;
+      v1::ListDisksResponse response;
+      for (auto& [disk_name, shown] : gathering->disks) *response.add_disks() = std::move(shown);
+      gathering->done(std::move(response));
+    });
+  }
+}
+
+void DiskManager::connect(const std::string& name, DiskDone done) {
+  auto running = find_running(name);
+  if (!running) {
+    done(fail(running.error()));
+    return;
+  }
+  (*find(name))->wanted_connected = true;
+  if (auto saved = save(name); !saved) {
+    done(fail(saved.error()));
+    return;
+  }
+  (*running)->cell->with_disk([](Disk& disk) { disk.connect(); });
+  view(name, std::move(done));
+}
+
+void DiskManager::disconnect(const std::string& name, DiskDone done) {
+  auto running = find_running(name);
+  if (!running) {
+    done(fail(running.error()));
+    return;
+  }
+  (*find(name))->wanted_connected = false;
+  if (auto saved = save(name); !saved) {
+    done(fail(saved.error()));
+    return;
+  }
+  (*running)->cell->with_disk([](Disk& disk) { disk.disconnect(); });
+  view(name, std::move(done));
+}
+
+// The ways to the peer as they are now; the disk gets them for its next attempt.
+void DiskManager::refresh_paths(const std::string& name, std::function<void(vjbod::Status)> done) {
+  auto record = find(name);
+  if (!record) {
+    done(fail(record.error()));
+    return;
+  }
+  if ((*record)->peer.empty()) {
+    done({});
+    return;
+  }
+  const std::string peer = (*record)->peer;
+  peers_.describe(peer, [this, name, peer,
+                         done = std::move(done)](Result<v1::DescribeResponse> described) {
+    auto still = find(name);
+    const auto running = running_.find(name);
+    if (!described || !still || running == running_.end()) {
+      done(described ? vjbod::Status() : fail(described.error()));
+      return;
+    }
+    auto interfaces = net::list_interfaces();
+    auto peer_record = peers_.record(peer);
+    if (!interfaces || !peer_record) {
+      done(fail(interfaces ? peer_record.error() : interfaces.error()));
+      return;
+    }
+    auto choice = choose_paths(*interfaces, *described, (*peer_record)->address, (*still)->choices);
+    if (!choice) {
+      done(fail(choice.error()));
+      return;
+    }
+    (*still)->portals.clear();
+    for (const PathCandidate& path : choice->candidates) {
+      (*still)->portals.push_back({path.endpoint.address, path.endpoint.port,
+                                   path.endpoint.source_address, path.endpoint.interface_name});
+    }
+    running->second.host_interface = choice->host_interface;
+    running->second.remote_interface = choice->remote_interface;
+    running->second.cell->with_disk(
+        [paths = choice->candidates](Disk& disk) { disk.set_paths(paths); });
+    done(save(name));
+  });
+}
+
+void DiskManager::reconnect(const v1::ReconnectDiskRequest& request, DiskDone done) {
+  const std::string name = request.disk();
+  auto running = find_running(name);
+  if (!running) {
+    done(fail(running.error()));
+    return;
+  }
+  if (request.transport() == v1::TRANSPORT_ISER) {
+    done(fail(rpc::Errc::iser_unavailable,
+              "this version carries data over iSCSI only; disk {} stays as it is", name));
+    return;
+  }
+  if (request.transport() != v1::TRANSPORT_UNSPECIFIED) {
+    (*find(name))->choices.transport =
+        request.transport() == v1::TRANSPORT_ISCSI ? "iscsi" : "auto";
+  }
+  refresh_paths(name, [this, name, done = std::move(done)](vjbod::Status) {
+    // A peer that cannot be asked may still serve the disk: go on with the ways known.
+    auto again = find_running(name);
+    if (!again) {
+      done(fail(again.error()));
+      return;
+    }
+    (*again)->cell->with_disk([](Disk& disk) { disk.reconnect(); });
+    view(name, done);
+  });
+}
+
+void DiskManager::edit(const v1::EditDiskRequest& request, DiskDone done) {
+  const std::string name = request.disk();
+  auto running = find_running(name);
+  if (!running) {
+    done(fail(running.error()));
+    return;
+  }
+  DiskRecord& record = **find(name);
+  DiskChoices changed = record.choices;
+  if (auto merged = merge_choices(request.options(), changed); !merged) {
+    done(fail(merged.error()));
+    return;
+  }
+  const bool way = changed.host_interface != record.choices.host_interface ||
+                   changed.remote_interface != record.choices.remote_interface ||
+                   changed.transport != record.choices.transport;
+  const bool session = changed.header_digest != record.choices.header_digest ||
+                       changed.data_digest != record.choices.data_digest;
+  const DiskChoices before = std::exchange(record.choices, changed);
+  auto apply = [this, name, session, way, done](vjbod::Status ready) {
+    if (!ready) {
+      done(fail(ready.error()));
+      return;
+    }
+    auto again = find_running(name);
+    auto now = find(name);
+    if (!again || !now) {
+      done(fail(again ? now.error() : again.error()));
+      return;
+    }
+    if (auto saved = save(name); !saved) {
+      done(fail(saved.error()));
+      return;
+    }
+    DiskPolicy policy;
+    policy.on_loss = (*now)->choices.on_loss == "fail" ? OnLoss::fail : OnLoss::queue;
+    policy.io_timeout = std::chrono::seconds((*now)->choices.io_timeout_s);
+    auto config = std::make_shared<SessionConfig>(session_config(**now));
+    const bool connected = (*again)->last_state == DiskState::connected;
+    (*again)->cell->with_disk(
+        [policy, config, again_now = connected && (session || way)](Disk& disk) {
+          disk.set_policy(policy);
+          disk.set_session(std::move(*config));
+          if (again_now) disk.reconnect();
+        });
+    view(name, done);
+  };
+  if (!way) {
+    apply({});
+    return;
+  }
+  refresh_paths(name, [this, name, before, apply](vjbod::Status chosen) {
+    if (!chosen) {
+      if (auto now = find(name)) (*now)->choices = before;  // what cannot be had is not kept
+    }
+    apply(std::move(chosen));
+  });
+}
+
+void DiskManager::detach(const std::string& name, bool force, StatusDone done) {
+  auto record = find(name);
+  if (!record) {
+    done(fail(record.error()));
+    return;
+  }
+  auto forget = [this, name](StatusDone then) {
+    auto still = find(name);
+    if (!still) {
+      then({});
+      return;
+    }
+    const DiskRecord gone = **still;
+    state_.disks.erase(name);
+    if (auto saved = save(name); !saved) {
+      state_.disks[name] = gone;
+      then(fail(saved.error()));
+      return;
+    }
+    event(rpc::Severity::info, "disk-detached", name, name + " is detached");
+    auto link = gone.peer.empty() ? Result<PeerLink*>(nullptr) : peers_.link(gone.peer);
+    if (!link || *link == nullptr || gone.lun_name.empty()) {
+      then({});
+      return;
+    }
+    v1::LunRequest close;
+    close.set_lun(gone.lun_name);
+    // An unfinished creation leaves no LUN behind; a finished one keeps its data.
+    const bool unfinished = gone.phase == DiskRecord::Phase::creating;
+    const PeerLink::Method<v1::LunRequest, v1::Empty> delete_lun =
+        &PeerLink::Service::Stub::async_interface::DeleteLun;
+    const PeerLink::Method<v1::LunRequest, v1::Empty> close_lun =
+        &PeerLink::Service::Stub::async_interface::CloseLun;
+    (*link)->call<v1::LunRequest, v1::Empty>(
+        unfinished ? delete_lun : close_lun, close, close_timeout,
+        [this, gone, then](Result<v1::Empty> closed) {
+          if (!closed && closed.error().code != rpc::Errc::not_found) {
+            event(rpc::Severity::warning, "peer-not-told", gone.name,
+                  fmt::format("{} could not be told that LUN {} is no longer used: {}", gone.peer,
+                              gone.lun_name, closed.error().text));
+          }
+          then({});
+        });
+  };
+  const auto running = running_.find(name);
+  if (running == running_.end()) {
+    forget(std::move(done));
+    return;
+  }
+  if (running->second.busy) {
+    done(fail(rpc::Errc::busy, "disk {} is being detached or deleted already", name));
+    return;
+  }
+  running->second.busy = true;
+  running->second.cell->status([this, name, force, forget, done = std::move(done)](
+                                   const DiskStatus&, size_t clients) {
+    const auto found = running_.find(name);
+    if (found == running_.end()) {
+      done({});
+      return;
+    }
+    if (clients > 0 && !force) {
+      found->second.busy = false;
+      done(fail(rpc::Errc::busy,
+                "disk {} is in use by {} NBD client{}; end them first, or detach it with --force, "
+                "which makes their I/O fail",
+                name, clients, clients == 1 ? "" : "s"));
+      return;
+    }
+    found->second.cell->close([this, name, forget, done] {
+      running_.erase(name);
+      forget(done);
+    });
+  });
+}
+
+void DiskManager::remove(const std::string& name, StatusDone done) {
+  auto record = find(name);
+  if (!record) {
+    done(fail(record.error()));
+    return;
+  }
+  if ((*record)->peer.empty()) {
+    done(
+        fail(rpc::Errc::usage,
+             "disk {} is a LUN of a target that is not ours: it can be detached, and deleted there",
+             name));
+    return;
+  }
+  const std::string peer = (*record)->peer, lun = (*record)->lun_name;
+  // Nothing is detached before it is certain that the peer can be told to delete.
+  peers_.describe(
+      peer, [this, name, peer, lun, done = std::move(done)](Result<v1::DescribeResponse> there) {
+        if (!there) {
+          done(fail(
+              Error{there.error().code,
+                    there.error().text + "; nothing was deleted, and the disk is still attached"}));
+          return;
+        }
+        detach(name, false, [this, peer, lun, done](vjbod::Status detached) {
+          auto link = peers_.link(peer);
+          if (!detached || !link) {
+            done(detached ? fail(link.error()) : std::move(detached));
+            return;
+          }
+          v1::LunRequest request;
+          request.set_lun(lun);
+          (*link)->call<v1::LunRequest, v1::Empty>(
+              &PeerLink::Service::Stub::async_interface::DeleteLun, request, delete_timeout,
+              [lun, peer, done](Result<v1::Empty> deleted) {
+                if (!deleted) {
+                  done(fail(rpc::Errc::partial,
+                            "the disk is detached, but its LUN {} is still on {}: {}", lun, peer,
+                            deleted.error().text));
+                  return;
+                }
+                done({});
+              });
+        });
+      });
+}
+
+void DiskManager::shutdown(std::function<void()> done) {
+  auto left = std::make_shared<size_t>(running_.size());
+  if (*left == 0) {
+    done();
+    return;
+  }
+  for (auto& [name, running] : running_) {
+    running.busy = true;
+    running.cell->close([left, done] {
+      if (--*left == 0) done();
+    });
+  }
+}
+
+}  // namespace vjbod::initiator

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The disks of this box: making, attaching, showing and forgetting them. Joins the state file, the
+// peers and the cells on the shards. What a person asked for is saved before it is done, so a crash
+// in between is picked up again. Main reactor.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "initiator/config.h"
+#include "initiator/control/disk_cell.h"
+#include "initiator/control/host_state.h"
+#include "initiator/control/path_choice.h"
+#include "initiator/control/peer_manager.h"
+#include "vjbod/v1/host.pb.h"
+
+namespace vjbod::initiator {
+
+// Puts what is set in `options` over `choices`. An error for what does not exist, or not in this
+// version.
+vjbod::Status merge_choices(const v1::DiskOptions& options, DiskChoices& choices);
+
+class DiskManager final : private DiskCellEvents {
+ public:
+  using DiskDone = std::function<void(Result<v1::Disk>)>;
+  using StatusDone = std::function<void(vjbod::Status)>;
+  // "step" is a stable token; see DiskProgress.
+  using Progress = std::function<void(const std::string& step, const std::string& text)>;
+
+  DiskManager(Reactor& reactor, const HostConfig& config, HostState& state, PeerManager& peers,
+              rpc::EventLog& events, std::vector<HostShard*> shards);
+  ~DiskManager();
+
+  void start();  // attaches every disk of the state again, each on its own
+
+  void create(const v1::CreateDiskRequest& request, Progress progress, DiskDone done);
+  void attach(const v1::AttachDiskRequest& request, Progress progress, DiskDone done);
+  // `name` empty: all.
+  void list(const std::string& name, std::function<void(Result<v1::ListDisksResponse>)> done);
+  void connect(const std::string& name, DiskDone done);
+  void disconnect(const std::string& name, DiskDone done);
+  void reconnect(const v1::ReconnectDiskRequest& request, DiskDone done);
+  void edit(const v1::EditDiskRequest& request, DiskDone done);
+  void detach(const std::string& name, bool force, StatusDone done);
+  void remove(const std::string& name, StatusDone done);  // and its LUN
+  // Closes all disks without forgetting them.
+  void shutdown(std::function<void()> done);
+
+  size_t count() const { return state_.disks.size(); }
+
+ private:
+  // What is known of a disk besides its record.
+  struct Running {
+    std::shared_ptr<DiskCell> cell;
+    std::string export_error;
+    std::string host_interface, remote_interface;
+    bool busy = false;  // a detach or the like is under way
+    DiskState last_state = DiskState::disconnected;
+    std::vector<std::function<void(const DiskStatus&)>> waiting;  // for its next steady state
+  };
+  struct Job;  // a create or an attach under way
+
+  void on_disk_changed(const std::string& name, const DiskStatus& status) override;
+  void on_disk_learned(const std::string& name, const DiskIdentity& identity,
+                       const BlockGeometry& geometry) override;
+
+  Result<DiskRecord> new_record(const std::string& name, const v1::DiskOptions& options) const;
+  void choose_path(std::shared_ptr<Job> job, std::function<void()> next);
+  void provision(std::shared_ptr<Job> job);
+  void open_lun(std::shared_ptr<Job> job, const std::string& lun);
+  vjbod::Status take_access(DiskRecord& record, const v1::LunAccess& access);
+  void bring_up(std::shared_ptr<Job> job);
+  void wait_connected(std::shared_ptr<Job> job);
+  void finish(std::shared_ptr<Job> job, Result<v1::Disk> result);
+
+  Running& run(const DiskRecord& record, const std::vector<PathCandidate>& paths);
+  DiskConfig disk_config(const DiskRecord& record, const std::vector<PathCandidate>& paths) const;
+  SessionConfig session_config(const DiskRecord& record) const;
+  std::vector<PathCandidate> stored_paths(const DiskRecord& record) const;
+  void refresh_paths(const std::string& name, std::function<void(vjbod::Status)> done);
+  void view(const std::string& name, DiskDone done);
+  Result<DiskRecord*> find(const std::string& name);
+  Result<Running*> find_running(const std::string& name);
+  vjbod::Status save(const std::string& what);
+  void event(rpc::Severity severity, const char* kind, const std::string& disk, std::string text);
+
+  Reactor& reactor_;
+  const HostConfig& config_;
+  HostState& state_;
+  PeerManager& peers_;
+  rpc::EventLog& events_;
+  const std::vector<HostShard*> shards_;
+  std::map<std::string, Running> running_;
+  size_t next_shard_ = 0;
+};
+
+}  // namespace vjbod::initiator

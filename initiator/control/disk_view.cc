@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "initiator/control/disk_view.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
+
+namespace vjbod::initiator {
+
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::seconds;
+
+uint32_t whole_seconds(Duration duration) {
+  return static_cast<uint32_t>(duration_cast<seconds>(duration).count());
+}
+
+google::protobuf::Timestamp ago(WallTime now, Duration age) {
+  const auto at = now - duration_cast<WallTime::duration>(age);
+  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(
+      duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count());
+}
+
+const char* connection_token(transport::Kind kind) {
+  return kind == transport::Kind::iser ? "iser" : "iscsi";
+}
+
+// One line that a person should know now.
+std::string note_of(const DiskStatus& status) {
+  switch (status.state) {
+    case DiskState::connecting:
+    case DiskState::reconnecting:
+    case DiskState::recovering: {
+      std::string note = fmt::format("attempt {}", std::max<uint32_t>(status.attempt, 1));
+      if (status.next_attempt_in) {
+        note += fmt::format(", next in {} s", whole_seconds(*status.next_attempt_in));
+      }
+      if (status.on_loss == OnLoss::fail) {
+        note += ", I/O fails meanwhile";
+      } else if (status.lost_for && status.io_timeout.count() > 0) {
+        note += *status.lost_for < status.io_timeout
+                    ? fmt::format(", I/O queued {} s of {} s", whole_seconds(*status.lost_for),
+                                  whole_seconds(status.io_timeout))
+                    : fmt::format(", I/O fails: the limit of {} s has passed",
+                                  whole_seconds(status.io_timeout));
+      } else if (status.lost_for) {
+        note += fmt::format(", I/O queued {} s, without limit", whole_seconds(*status.lost_for));
+      }
+      if (status.last_error) note += "; " + status.last_error->text;
+      return note;
+    }
+    case DiskState::stale:
+      return (status.last_error ? status.last_error->text + "; " : "") +
+             std::string("not one write goes to it");
+    case DiskState::failed:
+    case DiskState::taken_over: return status.last_error ? status.last_error->text : "";
+    default: return "";
+  }
+}
+
+void add_stats(const DiskCounters& counters, v1::DiskStats& stats) {
+  const OperationCounters& reads = counters.of(BlockOperation::read);
+  const OperationCounters& writes = counters.of(BlockOperation::write);
+  stats.set_read_ops(reads.operations);
+  stats.set_read_bytes(reads.bytes);
+  stats.set_write_ops(writes.operations);
+  stats.set_write_bytes(writes.bytes);
+  stats.set_flush_ops(counters.of(BlockOperation::flush).operations);
+  const OperationCounters& trims = counters.of(BlockOperation::trim);
+  stats.set_trim_ops(trims.operations);
+  stats.set_trim_bytes(trims.bytes);
+  stats.set_replays(counters.replays);
+  uint64_t errors = 0;
+  Duration queued{}, service{};
+  for (const OperationCounters& one : counters.by_operation) {
+    errors += one.errors;
+    queued += one.queued;
+    service += one.service;
+  }
+  stats.set_errors(errors);
+  stats.set_queue_time_us(
+      static_cast<uint64_t>(duration_cast<std::chrono::microseconds>(queued).count()));
+  stats.set_target_time_us(
+      static_cast<uint64_t>(duration_cast<std::chrono::microseconds>(service).count()));
+}
+
+void add_record(const DiskRecord& record, v1::Disk& disk) {
+  disk.set_name(record.name);
+  disk.set_uuid(record.uuid);
+  disk.set_transport_wanted(record.choices.transport);
+  disk.set_peer_name(record.peer);
+  disk.set_target_iqn(record.target_iqn);
+  disk.set_lun_number(record.lun_number);
+  disk.set_isid(record.isid);
+  disk.set_pool(record.pool);
+  disk.set_lun(record.lun_name);
+  disk.set_on_loss(record.choices.on_loss);
+  disk.set_io_timeout_s(record.choices.io_timeout_s);
+  disk.set_header_digest(record.choices.header_digest);
+  disk.set_data_digest(record.choices.data_digest);
+  if (record.identity) {
+    disk.set_naa(record.identity->naa);
+    disk.set_serial(record.identity->serial);
+    disk.set_size_bytes(record.identity->size_bytes);
+    disk.set_block_size(record.identity->block_bytes);
+  } else {
+    disk.set_size_bytes(record.size_bytes);
+    disk.set_block_size(record.block_size);
+  }
+  if (record.geometry) disk.set_physical_block_size(record.geometry->physical_block_bytes);
+}
+
+void add_status(const DiskStatus& status, WallTime now, v1::Disk& disk) {
+  disk.set_state(name_of(status.state));
+  *disk.mutable_state_since() = ago(now, status.state_age);
+  if (status.connection) {
+    disk.set_connection_type(connection_token(*status.connection));
+    *disk.mutable_connected_since() = ago(now, status.state_age);
+  }
+  disk.set_portal(status.portal);
+  disk.set_host_address(status.local_address);
+  if (status.geometry_known) {
+    disk.set_size_bytes(status.geometry.size_bytes);
+    disk.set_block_size(status.geometry.block_bytes);
+    disk.set_physical_block_size(status.geometry.physical_block_bytes);
+  }
+  disk.set_queued_ios(static_cast<uint32_t>(status.queued_ios));
+  if (status.lost_for && status.queued_ios > 0) disk.set_queued_s(whole_seconds(*status.lost_for));
+  disk.set_reconnects(static_cast<uint32_t>(status.reconnects));
+  disk.set_attempt(status.attempt);
+  if (status.next_attempt_in) disk.set_next_attempt_s(whole_seconds(*status.next_attempt_in));
+  if (status.last_error) {
+    disk.set_last_error(status.last_error->text);
+    *disk.mutable_last_error_at() = ago(now, status.last_error->age);
+  }
+  add_stats(status.counters, *disk.mutable_stats());
+  for (size_t begin = 0; begin < status.transitions.size();) {
+    const size_t end = std::min(status.transitions.find('\n', begin), status.transitions.size());
+    disk.add_transitions(status.transitions.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+v1::Disk disk_view(const DiskViewInput& input) {
+  v1::Disk disk;
+  add_record(*input.record, disk);
+  disk.set_peer_address(input.peer_address);
+  disk.set_host_interface(input.host_interface.empty() ? input.record->choices.host_interface
+                                                       : input.host_interface);
+  disk.set_remote_interface(input.remote_interface.empty() ? input.record->choices.remote_interface
+                                                           : input.remote_interface);
+  if (input.status == nullptr) {
+    disk.set_state("disconnected");
+    disk.set_note(
+        "its creation was interrupted: create it again in the same way, or detach it to give up");
+    return disk;
+  }
+  add_status(*input.status, input.now, disk);
+  std::string note = note_of(*input.status);
+  if (!input.export_error.empty()) note += (note.empty() ? "" : "; ") + input.export_error;
+  disk.set_note(note);
+  if (!input.socket_path.empty()) {
+    disk.set_device(input.socket_path);
+    disk.set_socket(input.socket_path);
+    disk.set_backend("socket");
+  }
+  return disk;
+}
+
+}  // namespace vjbod::initiator

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk as people and scripts see it: its record and its live status made into one message. Pure.
+#pragma once
+
+#include <string>
+
+#include "initiator/control/host_state.h"
+#include "initiator/disk/disk_status.h"
+#include "vjbod/v1/host.pb.h"
+
+namespace vjbod::initiator {
+
+struct DiskViewInput {
+  const DiskRecord* record = nullptr;
+  const DiskStatus* status = nullptr;  // null: not running, because its creation was interrupted
+  std::string socket_path;             // empty: not exported
+  std::string export_error;            // why it is not exported
+  std::string peer_address;
+  std::string host_interface, remote_interface;  // of the way chosen
+  WallTime now;
+};
+
+v1::Disk disk_view(const DiskViewInput& input);
+
+}  // namespace vjbod::initiator
