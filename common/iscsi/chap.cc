@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/iscsi/chap.h"
 
+#include <algorithm>
 #include <memory>
 
 #include <openssl/crypto.h>
@@ -29,6 +30,11 @@ struct DigestDeleter {
 struct ContextDeleter {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
+
+bool has_control_character(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+}
 
 }  // namespace
 
@@ -86,14 +92,16 @@ Status check_secret(std::string_view secret) {
     return fail(Errc::authentication, "CHAP secret has {} bytes; at most {} are taken",
                 secret.size(), chap_secret_bytes_max);
   }
-  for (const char c : secret) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
-      return fail(Errc::authentication,
-                  "CHAP secret has a control character; does its file end with more than one "
-                  "newline?");
-    }
+  if (has_control_character(secret)) {
+    return fail(Errc::authentication,
+                "CHAP secret has a control character; does its file end with more than one "
+                "newline?");
   }
   return {};
+}
+
+bool is_chap_name(std::string_view name) {
+  return !name.empty() && name.size() <= chap_name_bytes_max && !has_control_character(name);
 }
 
 Result<ChapDigest> chap_response(ChapAlgorithm algorithm, uint8_t identifier, const Secret& secret,

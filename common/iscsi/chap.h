@@ -74,6 +74,9 @@ struct ChapCredentials {
 // repeats it.
 Status check_secret(std::string_view secret);
 
+// Whether this may be a CHAP user of ours: 1 to 255 bytes, no control characters.
+bool is_chap_name(std::string_view name);
+
 struct ChapDigest {
   std::array<std::byte, chap_digest_bytes_max> bytes{};
   size_t size = 0;

@@ -149,7 +149,7 @@ Status ChapTarget::prove(const ChapKeys& keys, TextBuilder& answers) {
   if (!keys.identifier || !keys.challenge) {
     return refused("the initiator sends one of CHAP_I and CHAP_C only");
   }
-  if (!mutual_ || mutual_->secret.empty()) {
+  if (!mutual_ || mutual_->secret.empty() || !is_chap_name(mutual_->user)) {
     return refused("the initiator asks for mutual CHAP, but no mutual secret is set here");
   }
   if (mutual_->secret.same_as(initiator_.secret)) {

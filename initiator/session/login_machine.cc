@@ -8,6 +8,7 @@
 #include "common/iscsi/chap_exchange.h"
 #include "common/iscsi/errc.h"
 #include "common/iscsi/keys.h"
+#include "common/iscsi/name.h"
 #include "common/iscsi/text.h"
 
 namespace vjbod::initiator {
@@ -205,15 +206,25 @@ LoginStep LoginMachine::on_response(const iscsi::LoginResponse& response, ConstB
 }
 
 Status LoginMachine::Impl::check_settings() const {
-  const auto wrong = [](std::string_view what) {
+  const auto wrong = [](const std::string& what) {
     return fail(Errc::login_refused, "login settings: {}", what);
   };
   using iscsi::DigestWish;
-  if (settings.initiator_name.empty()) return wrong("the initiator name is missing");
-  if (settings.initiator_alias.size() > alias_bytes_max) return wrong("the alias is too long");
-  if (settings.chap && (settings.chap->user.empty() || settings.chap->secret.empty() ||
-                        settings.chap->user.size() > iscsi::chap_name_bytes_max)) {
-    return wrong("CHAP needs a user of at most 255 bytes and a secret");
+  if (Result<std::string> name = iscsi::normalised_name(settings.initiator_name); !name) {
+    return wrong("initiator name: " + name.error().text);
+  }
+  if (!discovery) {
+    if (Result<std::string> name = iscsi::normalised_name(settings.target_name); !name) {
+      return wrong("target name: " + name.error().text);
+    }
+  }
+  if (settings.initiator_alias.size() > alias_bytes_max ||
+      settings.initiator_alias.find('\0') != std::string::npos) {
+    return wrong("the initiator alias is too long or has a NUL byte");
+  }
+  if (settings.chap &&
+      (!iscsi::is_chap_name(settings.chap->user) || settings.chap->secret.empty())) {
+    return wrong("CHAP needs a user of at most 255 printable bytes and a secret");
   }
   if (settings.chap && settings.chap_algorithms.empty()) return wrong("no CHAP algorithm is set");
   if (settings.mutual && !settings.chap) {

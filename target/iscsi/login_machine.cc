@@ -340,7 +340,8 @@ Outcome LoginMachine::Impl::identify(const SortedPairs& pairs) {
   if (!outcome.parameters.discovery) {
     // RFC 7143 section 13.9: in the first Login Response.
     answers.add("TargetPortalGroupTag", uint64_t{settings.target_portal_group_tag});
-    if (!decision.target_alias.empty()) answers.add("TargetAlias", decision.target_alias);
+    const std::string alias = iscsi::printable(decision.target_alias);
+    if (!alias.empty()) answers.add("TargetAlias", alias);
   }
   return {};
 }

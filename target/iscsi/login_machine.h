@@ -54,7 +54,7 @@ struct LoginDecision {
   };
   Access access = Access::not_found;
   std::optional<ChapRequirement> chap;  // none: no authentication
-  std::string target_alias;             // empty: not sent
+  std::string target_alias;             // empty: not sent; cut after 64 bytes
 };
 
 class LoginPolicy {

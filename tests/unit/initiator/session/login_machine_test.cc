@@ -380,7 +380,13 @@ TEST_F(InitiatorLogin, RefusesSettingsThatContradictThemselves) {
     settings_.capabilities.digests = false;
     settings_.wishes.data_digest = iscsi::DigestWish::require;
   });
+  refuses([&] {
+    use_chap(false);
+    settings_.chap->user = "a\nb";
+  });
   refuses([&] { settings_.initiator_name.clear(); });
+  refuses([&] { settings_.target_name = "../box"; });
+  refuses([&] { settings_.initiator_alias = std::string(256, 'a'); });
 }
 
 // --- refusals by the target ---
