@@ -84,6 +84,7 @@ void Session::admit(uint16_t tsih) {
     tasks_[slot].slot = static_cast<uint16_t>(slot);
     free_slots_.push_back(static_cast<uint16_t>(slot));
   }
+  LoginStep last = login_->admit(tsih);  // settles the numbers that full feature phase begins with
   tsih_ = tsih;
   window_.emplace(outcome.exp_cmd_sn, host_.limits().command_window, immediate_commands_max);
   numbers_.stat_sn = outcome.next_stat_sn;
@@ -93,7 +94,7 @@ void Session::admit(uint16_t tsih) {
   last_heard_ = since_ = reactor_.now();
   keepalive_.arm_after(host_.limits().keepalive_idle);
   log_.set_prefix(fmt::format("session {} {} {}", id_, mover_->peer(), outcome.initiator_name));
-  take(login_->admit(tsih));
+  take(std::move(last));
   mover_->enable_full_feature(outcome.parameters, numbers_);
   host_.on_session_opened(*this);
 }
