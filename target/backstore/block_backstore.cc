@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -18,6 +19,8 @@
 namespace vjbod::backstore {
 
 namespace {
+
+using namespace std::chrono_literals;
 
 struct DeviceFacts {
   uint64_t size_bytes = 0;
@@ -69,6 +72,23 @@ Status check_device(const BackstoreConfig& config, const DeviceFacts& facts) {
   return {};
 }
 
+Result<UniqueFd> open_exclusively(const BackstoreConfig& config, dev_t device) {
+  int flags = (config.read_only ? O_RDONLY : O_RDWR) | O_EXCL | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  for (auto waited = 0ms;; waited += predecessor_wait_step) {
+    UniqueFd fd(::open(config.path.c_str(), flags));
+    if (fd) return fd;
+    int error = errno;
+    if (error != EBUSY)
+      return fail(errc_of(error), "cannot open block device {}: {}", config.path,
+                  system_code(error).message());
+    std::string user = device_user(device);
+    if (waited >= predecessor_wait_max || !user.empty())
+      return fail(Errc::in_use, "block device {} is in use: {}", config.path,
+                  user.empty() ? "another program has it open exclusively" : user);
+    std::this_thread::sleep_for(predecessor_wait_step);
+  }
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Backstore>> BlockBackstore::open(const BackstoreConfig& config) {
@@ -76,19 +96,12 @@ Result<std::shared_ptr<Backstore>> BlockBackstore::open(const BackstoreConfig& c
   medium->path = config.path;
   medium->read_only = config.read_only;
   medium->use_io_uring = config.use_io_uring;
-  int access = config.read_only ? O_RDONLY : O_RDWR;
   struct stat status {};
   if (::stat(config.path.c_str(), &status) == 0 && !S_ISBLK(status.st_mode))
     return fail(Errc::wrong_type, "{} is not a block device", config.path);
-  medium->data =
-      UniqueFd(::open(config.path.c_str(), access | O_EXCL | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  int error = errno;
-  if (!medium->data && error == EBUSY)
-    return fail(Errc::in_use, "block device {} is in use: {}", config.path,
-                device_user(status.st_rdev));
-  if (!medium->data)
-    return fail(errc_of(error), "cannot open block device {}: {}", config.path,
-                system_code(error).message());
+  Result<UniqueFd> opened = open_exclusively(config, status.st_rdev);
+  if (!opened) return fail(opened.error());
+  medium->data = std::move(*opened);
   int fd = medium->data.get();
   if (::fstat(fd, &status) != 0 || !S_ISBLK(status.st_mode))
     return fail(Errc::wrong_type, "{} is not a block device", config.path);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/backstore/file_backstore.h"
 
+#include <thread>
+
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
@@ -17,16 +19,23 @@ namespace vjbod::backstore {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 tl::unexpected<Error> system_failure(const char* what, const std::string& path, int error) {
   return fail(errc_of(error), "cannot {} {}: {}", what, path, system_code(error).message());
 }
 
 Status lock(const Medium& medium, const struct stat& status) {
-  if (::flock(medium.data.get(), LOCK_EX | LOCK_NB) == 0) return {};
-  int error = errno;
-  if (error != EWOULDBLOCK) return system_failure("lock", medium.path, error);
-  return fail(Errc::in_use, "{} is in use by {}: a file can be one LUN only", medium.path,
-              lock_holder(status.st_dev, status.st_ino));
+  for (auto waited = 0ms; ::flock(medium.data.get(), LOCK_EX | LOCK_NB) != 0;) {
+    int error = errno;
+    if (error != EWOULDBLOCK) return system_failure("lock", medium.path, error);
+    if (waited >= predecessor_wait_max || locked_by_living(status.st_dev, status.st_ino))
+      return fail(Errc::in_use, "{} is in use by {}: a file can be one LUN only", medium.path,
+                  lock_holder(status.st_dev, status.st_ino));
+    std::this_thread::sleep_for(predecessor_wait_step);
+    waited += predecessor_wait_step;
+  }
+  return {};
 }
 
 Status check_size(const BackstoreConfig& config, uint64_t file_bytes) {

@@ -11,7 +11,10 @@
 
 namespace vjbod::backstore {
 
-std::string lock_holder(dev_t device, ino_t inode) {
+namespace {
+
+// 0 when the kernel does not tell.
+pid_t locking_process(dev_t device, ino_t inode) {
   // proc(5), /proc/locks: "1: FLOCK ADVISORY WRITE 1234 fe:00:56 0 EOF"
   std::string wanted = fmt::format("{:02x}:{:02x}:{}", major(device), minor(device), inode);
   std::ifstream locks("/proc/locks");
@@ -20,13 +23,33 @@ std::string lock_holder(dev_t device, ino_t inode) {
     std::string number, type, advisory, access, place;
     pid_t process = 0;
     fields >> number >> type >> advisory >> access >> process >> place;
-    if (type != "FLOCK" || place != wanted || process <= 0) continue;
-    if (process == ::getpid()) return fmt::format("this daemon (process {})", process);
-    std::string name;
-    std::getline(std::ifstream(fmt::format("/proc/{}/comm", process)) >> std::ws, name);
-    return fmt::format("{} (process {})", name.empty() ? "a program" : name, process);
+    if (type == "FLOCK" && place == wanted && process > 0) return process;
   }
-  return "another process";
+  return 0;
+}
+
+// Empty when there is no such process.
+std::string process_name(pid_t process) {
+  std::string name;
+  std::ifstream file(fmt::format("/proc/{}/comm", process));
+  std::getline(file, name);
+  return name;
+}
+
+}  // namespace
+
+bool locked_by_living(dev_t device, ino_t inode) {
+  pid_t process = locking_process(device, inode);
+  return process != 0 && !process_name(process).empty();
+}
+
+std::string lock_holder(dev_t device, ino_t inode) {
+  pid_t process = locking_process(device, inode);
+  if (process == 0) return "another process";
+  if (process == ::getpid()) return fmt::format("this daemon (process {})", process);
+  std::string name = process_name(process);
+  if (name.empty()) return fmt::format("process {}, which has ended but is not finished", process);
+  return fmt::format("{} (process {})", name, process);
 }
 
 std::string device_user(dev_t device) {
@@ -46,7 +69,7 @@ std::string device_user(dev_t device) {
     holders += holders.empty() ? "used by " : ", ";
     holders += entry.path().filename().string();
   }
-  return holders.empty() ? "another program" : holders;
+  return holders;
 }
 
 }  // namespace vjbod::backstore

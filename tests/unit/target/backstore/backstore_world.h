@@ -48,7 +48,7 @@ class TemporaryFolder {
   explicit TemporaryFolder(const std::string& place = ::testing::TempDir()) {
     std::string name = place + "/backstore-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
+    path_ = std::filesystem::canonical(name);
   }
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
   TemporaryFolder(const TemporaryFolder&) = delete;
