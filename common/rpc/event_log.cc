@@ -2,6 +2,7 @@
 #include "common/rpc/event_log.h"
 
 #include "common/base/log.h"
+#include "common/rpc/timestamp.h"
 
 namespace vjbod::rpc {
 
@@ -32,11 +33,7 @@ void EventLog::add(Severity severity, std::string_view kind, std::string_view ob
   spdlog::log(log_level(severity), "[{}] {}: {}", object, kind, text);
   v1::Event event;
   event.set_sequence(next_sequence_++);
-  auto since_epoch = at.time_since_epoch();
-  auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
-  event.mutable_at()->set_seconds(seconds.count());
-  event.mutable_at()->set_nanos(static_cast<int32_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch - seconds).count()));
+  *event.mutable_at() = to_timestamp(at);
   event.set_kind(std::string(kind));
   event.set_severity(name_of(severity));
   event.set_object(std::string(object));

@@ -10,6 +10,15 @@
 
 namespace vjbod::scsi {
 
+uint64_t naa_of(const UnitUuid& uuid) {
+  constexpr uint64_t locally_assigned = uint64_t{3} << 60;
+  return locally_assigned | (load_big_endian<uint64_t>(&uuid[8]) & ~(uint64_t{0xf} << 60));
+}
+
+std::string serial_of(const UnitUuid& uuid) {
+  return fmt::format("{:016x}", load_big_endian<uint64_t>(&uuid[0]));
+}
+
 std::shared_ptr<LogicalUnit> LogicalUnit::make(Options options) {
   VJBOD_CHECK(options.backstore != nullptr && options.home != nullptr);
   return std::shared_ptr<LogicalUnit>(new LogicalUnit(std::move(options)));
@@ -20,15 +29,6 @@ LogicalUnit::LogicalUnit(Options options)
       read_only_(options.read_only || options.backstore->capabilities().read_only),
       backstore_(std::move(options.backstore)),
       home_(*options.home) {}
-
-uint64_t LogicalUnit::naa() const {
-  constexpr uint64_t locally_assigned = uint64_t{3} << 60;
-  return locally_assigned | (load_big_endian<uint64_t>(&uuid_[8]) & ~(uint64_t{0xf} << 60));
-}
-
-std::string LogicalUnit::serial() const {
-  return fmt::format("{:016x}", load_big_endian<uint64_t>(&uuid_[0]));
-}
 
 vjbod::Status LogicalUnit::resize(uint64_t size_bytes) {
   vjbod::Status resized = backstore_->resize(size_bytes);

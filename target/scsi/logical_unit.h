@@ -23,6 +23,12 @@ class ResetBarrier;
 
 using UnitUuid = std::array<std::byte, 16>;
 
+// What initiators know a LUN by, from its UUID.
+// NAA designator of type 3, locally assigned: 60 random bits (SPC-4 7.8.6.6.4).
+uint64_t naa_of(const UnitUuid& uuid);
+// 16 hexadecimal digits, from the half that the NAA does not use.
+std::string serial_of(const UnitUuid& uuid);
+
 class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
  public:
   struct Options {
@@ -39,10 +45,8 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
 
   // --- any thread ---
   const UnitUuid& uuid() const { return uuid_; }
-  // NAA designator of type 3, locally assigned: 60 random bits of the UUID (SPC-4 7.8.6.6.4).
-  uint64_t naa() const;
-  // 16 hexadecimal digits, from the half of the UUID that the NAA does not use.
-  std::string serial() const;
+  uint64_t naa() const { return naa_of(uuid_); }
+  std::string serial() const { return serial_of(uuid_); }
   bool read_only() const { return read_only_; }
   backstore::Backstore& backstore() const { return *backstore_; }
 

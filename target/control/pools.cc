@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/control/pools.h"
+
+#include "target/control/errors.h"
+
+namespace vjbod::target {
+
+Pools::Pools(std::vector<PoolConfig> configs) {
+  for (PoolConfig& config : configs) pools_.push_back({std::move(config), std::nullopt});
+}
+
+Result<backstore::DirectoryPool*> Pools::find(const std::string& name) {
+  std::string known;
+  for (Pool& pool : pools_) {
+    known += known.empty() ? "" : ", ";
+    known += pool.config.name;
+    if (pool.config.name != name) continue;
+    if (!pool.directory) {
+      Result<backstore::DirectoryPool> opened = backstore::DirectoryPool::open(pool.config.path);
+      if (!opened) {
+        Error error = control_error(opened.error());
+        error.text = fmt::format("pool {}: {}", name, error.text);
+        return fail(std::move(error));
+      }
+      pool.directory = std::move(*opened);
+    }
+    return &*pool.directory;
+  }
+  return fail(rpc::Errc::not_found, "there is no pool {}; the pools of this box are: {}", name,
+              known.empty() ? "none" : known);
+}
+
+std::vector<PoolStatus> Pools::list() {
+  std::vector<PoolStatus> result;
+  for (const Pool& pool : pools_) {
+    PoolStatus& status = result.emplace_back();
+    status.config = pool.config;
+    Result<backstore::DirectoryPool*> directory = find(pool.config.name);
+    if (!directory) {
+      status.error = directory.error().text;
+      continue;
+    }
+    Result<backstore::DirectoryPool::Space> space = (*directory)->space();
+    if (space)
+      status.space = *space;
+    else
+      status.error = space.error().text;
+  }
+  return result;
+}
+
+}  // namespace vjbod::target
