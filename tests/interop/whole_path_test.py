@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job on one machine: pair, create, use, restart both ends, detach, attach, delete. Real NBD clients."""
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+import boxes as b
+
+
+class WholePath(b.BoxTest):
+    def setUp(self):
+        b.need("nbdcopy", "nbdinfo", "qemu-io", "fio")
+        super().setUp()
+
+    def pattern(self, size=8 << 20):
+        path = self.boxes.dir / "pattern"
+        path.write_bytes(os.urandom(size))
+        return path
+
+    def read_back(self, uri, size):
+        copy = self.boxes.dir / "copy"
+        b.run("nbdcopy", "--", uri, copy)
+        return copy.read_bytes()[:size]
+
+    def test_data_survive_restarts_of_both_ends_and_a_new_attach(self):
+        uri = self.boxes.create("disk1")
+        data = self.pattern()
+        b.run("nbdcopy", "--flush", "--", data, uri)
+        self.assertEqual(self.read_back(uri, 8 << 20), data.read_bytes())
+
+        isid = self.boxes.disk("disk1")["isid"]
+        self.assertEqual(self.boxes.target.stop(), 0)
+        self.boxes.start_target()
+        self.boxes.wait("disk1")
+        self.assertEqual(self.boxes.host.stop(), 0)
+        self.boxes.start_host()
+        self.boxes.wait("disk1")
+        self.assertEqual(self.boxes.disk("disk1")["isid"], isid)
+        self.assertEqual(self.read_back(uri, 8 << 20), data.read_bytes())
+
+        self.boxes.cli("detach", "disk1")
+        self.assertEqual(self.boxes.json("list")["disks"], [])
+        self.boxes.cli("attach", "again", "--peer", "nas2", "--lun", "disk1")
+        self.assertEqual(self.read_back(self.boxes.uri("again"), 8 << 20), data.read_bytes())
+        self.boxes.cli("delete", "again", "--yes")
+        self.assertEqual(self.boxes.json("target", "lun", "list")["luns"], [])
+
+    def test_the_same_create_again_changes_nothing_and_another_one_is_refused(self):
+        self.boxes.create("disk1")
+        self.boxes.create("disk1")
+        self.assertEqual(len(self.boxes.json("target", "lun", "list")["luns"]), 1)
+        other = self.boxes.cli("create", "disk1", "--peer", "nas2", "--pool", "tank", "--size", "1G", check=False)
+        self.assertEqual(other.returncode, 4)
+
+    def test_errors_have_their_exit_codes_and_leave_nothing(self):
+        for code, arguments in [
+            (2, ["create", "d", "--peer", "nas2", "--pool", "tank", "--size", "1000"]),
+            (2, ["create", "../d", "--peer", "nas2", "--pool", "tank", "--size", "1M"]),
+            (3, ["create", "d", "--peer", "nobody", "--pool", "tank", "--size", "1M"]),
+            (3, ["create", "d", "--peer", "nas2", "--pool", "none", "--size", "1M"]),
+            (14, ["create", "d", "--peer", "nas2", "--pool", "tank", "--size", "1M", "--transport", "iser"]),
+            (15, ["create", "d", "--peer", "nas2", "--pool", "tank", "--size", "1M", "--backend", "ublk"]),
+            (13, ["create", "d", "--peer", "nas2", "--pool", "tank", "--size", "1P", "--thick"]),
+            (3, ["detach", "nothing"]),
+            (1, ["resize", "d", "2G"]),
+        ]:
+            done = self.boxes.cli(*arguments, check=False)
+            self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr}")
+            self.assertTrue(done.stderr.startswith("vjbod: "), done.stderr)
+        self.assertEqual(self.boxes.json("list")["disks"], [])
+        self.assertEqual(self.boxes.json("target", "lun", "list")["luns"], [])
+
+    def test_fio_verifies_and_the_block_sizes_are_told(self):
+        uri = self.boxes.create("disk4k", "128M", "--block-size", "4096")
+        info = b.run("nbdinfo", "--json", "--", uri).stdout
+        self.assertIn('"block_size_minimum": 4096', info)
+        b.run("fio", "--name=v", "--ioengine=nbd", f"--uri={uri}", "--rw=randwrite", "--bs=4k-64k", "--size=64m", "--iodepth=16",
+              "--verify=crc32c", "--verify_fatal=1", "--do_verify=1", "--randrepeat=1", timeout=180)
+
+    def test_growth_of_the_lun_is_followed(self):
+        uri = self.boxes.create("disk1", "64M")
+        self.boxes.cli("target", "lun", "resize", "disk1", "96M")
+        b.run("qemu-io", "-f", "raw", "-c", "read 0 4k", uri)
+        b.eventually(lambda: self.boxes.disk("disk1")["size_bytes"] == 96 << 20, what="the new size")
+        self.assertEqual(int(b.run("nbdinfo", "--size", "--", uri).stdout), 96 << 20)
+
+    def test_unpairing_is_refused_with_disks_and_ends_everything_without(self):
+        self.boxes.create("disk1")
+        self.assertEqual(self.boxes.cli("unpair", "nas2", check=False).returncode, 5)
+        self.boxes.cli("detach", "disk1")
+        self.boxes.cli("unpair", "nas2")
+        self.assertEqual(self.boxes.json("peers")["peers"], [])
+        self.assertEqual(self.boxes.json("target", "peers")["peers"], [])
+
+    def test_detach_refuses_a_disk_in_use_and_force_ends_it(self):
+        uri = self.boxes.create("disk1")
+        with b.subprocess.Popen(["qemu-io", "-f", "raw", uri], stdin=b.subprocess.PIPE, stdout=b.subprocess.DEVNULL,
+                                stderr=b.subprocess.DEVNULL) as client:
+            b.eventually(lambda: self.boxes.cli("detach", "disk1", check=False).returncode == 5, what="the client's connection")
+            self.boxes.cli("detach", "disk1", "--force")
+            client.stdin.close()
+        self.assertEqual(self.boxes.json("list")["disks"], [])
+
+
+if __name__ == "__main__":
+    b.main()
