@@ -215,6 +215,7 @@ void Disk::Impl::adopt(const ProbeResult& result) {
 }
 
 void Disk::Impl::on_online() {
+  if (std::exchange(probe_again_, false)) return supervisor_.probe_wanted();
   online_ = true;
   if (lost_since_ && ever_online_) ++reconnects_;
   ever_online_ = true;
@@ -238,6 +239,7 @@ void Disk::Impl::on_session_down(uint64_t generation, const Error& reason) {
   probe_.on_session_down();
   probe_deadline_.reset();
   paused_until_.reset();
+  probe_again_ = false;
   const size_t replayed = table_.session_down(generation);
   log_.info("session {} is down, {} commands to be replayed, {} requests waiting: {}", generation,
             replayed, waiting_count_, reason.text);

@@ -134,6 +134,7 @@ class Disk::Impl final : private SupervisorClient, private ChannelCommandOwner, 
   bool ever_online_ = false;
   bool dead_ = false;     // acknowledged writes were lost: everything fails until connect()
   bool failing_ = false;  // the connection is away for longer than the policy waits
+  bool probe_again_ = false;
   bool planned_ = false;  // a person asked for the reconnect that is under way
   bool taken_over_ = false;
   bool detaching_ = false;

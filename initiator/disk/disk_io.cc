@@ -229,6 +229,7 @@ void Disk::Impl::on_command_done(ChannelCommand& command, const ChannelCompletio
     case Verdict::Action::probe:
       log_.info("the target says that the LUN has changed: {}", describe(completion));
       put_back(slot, Duration::zero());
+      probe_again_ = !online_;  // one is under way, and may have asked before the change
       return supervisor_.probe_wanted();
     case Verdict::Action::fall_back:
       log_.info("the target has no WRITE SAME (16): zeros are sent over the wire");

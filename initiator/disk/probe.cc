@@ -35,6 +35,7 @@ void Probe::start(ScsiChannel& channel) {
   channel_ = &channel;
   answers_ = {};
   pages_.clear();
+  attentions_ = 0;
   enter(Step::test_unit_ready);
 }
 
@@ -52,7 +53,6 @@ void Probe::finish(Result<ProbeResult> result) {
 
 void Probe::enter(Step step) {
   step_ = step;
-  retries_ = 0;
   issue_if_possible();
 }
 
@@ -126,8 +126,12 @@ void Probe::on_command_done(ChannelCommand&, const ChannelCompletion& completion
       !completion.target_failure &&
       completion.status == static_cast<uint8_t>(scsi::Status::check_condition) && sense;
   if (check_condition && sense->key == scsi::SenseKey::unit_attention &&
-      ++retries_ <= probe_retries_max)
-    return issue_if_possible();
+      ++attentions_ <= probe_attentions_max) {
+    // What was asked before may have changed: ask everything again.
+    answers_ = {};
+    pages_.clear();
+    return enter(Step::test_unit_ready);
+  }
   if (check_condition && sense->key == scsi::SenseKey::illegal_request &&
       sense->additional == scsi::asc::logical_unit_not_supported)
     return finish(fail(DiskErrc::not_a_disk, "The target has no such LUN."));

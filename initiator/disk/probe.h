@@ -12,8 +12,8 @@
 
 namespace vjbod::initiator {
 
-// Unit attentions (a target tells one per command) and passing troubles before an answer.
-inline constexpr uint32_t probe_retries_max = 16;
+// Unit attentions of one probe. A target tells one per command, and may have a few waiting.
+inline constexpr uint32_t probe_attentions_max = 32;
 
 // The longest answer that is asked for. Its low byte alone is a good length, too: a target of the
 // time when INQUIRY had one byte for it sees 252.
@@ -66,7 +66,7 @@ class Probe final : private ChannelCommandOwner {
   ScsiChannel* channel_ = nullptr;
   Step step_ = Step::none;
   bool issued_ = false;
-  uint32_t retries_ = 0;
+  uint32_t attentions_ = 0;
   ProbeAnswers answers_;
   std::vector<uint8_t> pages_;
   ChannelCommand command_;

@@ -153,7 +153,7 @@ void Session::login_done() {
   state_ = State::full_feature;
   deadline_.cancel();
   keepalive_.arm_after(config_.timers.keepalive_idle);
-  window_was_closed_ = !can_issue();
+  if (!can_issue()) note_window_closed();
   log_.info("logged in to {} at {} over {} (TSIH {})", config_.target_name, mover_->peer(),
             transport::name_of(kind()), result.tsih);
   login_.reset();
@@ -186,8 +186,13 @@ void Session::issue(ChannelCommand& command) {
   pdu.cmd_sn = credit_.take();
   pdu.exp_stat_sn = numbers_.exp_stat_sn;
   pdu.cdb = command.cdb;
-  if (!can_issue()) window_was_closed_ = true;
+  if (!can_issue()) note_window_closed();
   mover_->begin_task(pdu, command.write, command.read);
+}
+
+void Session::note_window_closed() {
+  window_was_closed_ = true;
+  window_closed_at_ = reactor_.now();
 }
 
 Session::Slot* Session::find_slot(uint32_t itt) {
@@ -258,7 +263,18 @@ void Session::on_deadline() {
   }
 }
 
+// A target that has answered everything and still takes nothing will never be asked anything
+// again: that must end, too.
+bool Session::window_is_stuck() const {
+  return state_ == State::full_feature && window_was_closed_ && commands_under_way_ == 0 &&
+         reactor_.now() - window_closed_at_ >= config_.timers.command_timeout;
+}
+
 void Session::on_keepalive() {
+  if (window_is_stuck())
+    return abort({Errc::timed_out,
+                  fmt::format("{} has answered everything and taken no command for {:.0f} s.",
+                              mover_->peer(), seconds(config_.timers.command_timeout))});
   const Duration silent = reactor_.now() - last_alive_;
   const SessionTimers& timers = config_.timers;
   if (silent < timers.keepalive_idle) {

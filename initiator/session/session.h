@@ -100,6 +100,8 @@ class Session final : public ScsiChannel, private transport::DataMoverEvents {
   void on_pdu(const Other& pdu, const transport::ReceivedControl& received);
   bool take_numbers(const transport::ReceivedControl& received);
   Slot* find_slot(uint32_t itt);
+  void note_window_closed();
+  bool window_is_stuck() const;
 
   void send(iscsi::Pdu pdu, ConstBytes data = {});
   void send_ping();
@@ -128,7 +130,8 @@ class Session final : public ScsiChannel, private transport::DataMoverEvents {
   std::vector<uint16_t> free_slots_;
   IntrusiveList<ChannelCommand> issued_;  // oldest first
   size_t commands_under_way_ = 0;
-  bool window_was_closed_ = false;
+  bool window_was_closed_ = false;  // somebody waits for on_window_open
+  TimePoint window_closed_at_{};
 
   uint32_t control_tags_ = 0;
   uint32_t ping_tag_ = iscsi::reserved_tag;

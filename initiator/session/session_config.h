@@ -41,8 +41,8 @@ struct SessionConfig {
   std::vector<iscsi::ChapAlgorithm> chap_algorithms{iscsi::chap_algorithms_by_strength.begin(),
                                                     iscsi::chap_algorithms_by_strength.end()};
   // Some targets choke on a list of algorithms, or take SHA-256's number for another algorithm:
-  // after an authentication failure the next try offers MD5 alone. Only for targets that are not
-  // ours.
+  // after a failed login the next try offers MD5 alone, and then in turns. Only for targets that
+  // are not ours.
   bool chap_md5_retry = false;
   iscsi::DigestWish header_digest = iscsi::DigestWish::none;
   iscsi::DigestWish data_digest = iscsi::DigestWish::none;

@@ -153,6 +153,8 @@ void Supervisor::on_logged_in() {
 void Supervisor::on_session_closed(const Error& reason, bool) {
   SupervisorInput closed{SupervisorEvent::session_closed};
   closed.close = close_kind(session_->login_failure());
+  // Such targets do not always say that it was the authentication.
+  md5_only_next_ = session_->login_failure() != nullptr && !with_md5_only_;
   if (closed.close == CloseKind::redirect)
     closed.redirect_address = session_->login_failure()->redirect_address;
   if (reason.code != Errc::closed_locally) note_error(reason);

@@ -116,6 +116,7 @@ class Supervisor final : private SessionEvents, private Deferred {
   bool announced_ = false;       // the client knows of this generation
   bool with_md5_only_ = false;   // of the session's login
   bool md5_only_works_ = false;  // it was what this target took
+  bool md5_only_next_ = false;   // the other way has just failed
   Error close_reason_;           // for the next close_session
   std::optional<PathCandidate> path_;
   std::optional<LastError> last_error_;

@@ -164,6 +164,18 @@ TEST_F(SessionTest, StopsAtTheCommandWindowAndTellsWhenItOpens) {
   EXPECT_TRUE(session->can_issue());
 }
 
+TEST_F(SessionTest, EndsWhenTheTargetAnswersAndNeverTakesACommandAgain) {
+  target.window = 0;
+  log_in();
+  ASSERT_FALSE(session->can_issue());
+
+  reactor.advance(110s);
+  EXPECT_FALSE(closed);
+  reactor.advance(30s);
+
+  EXPECT_THAT(reason(), testing::HasSubstr("taken no command"));
+}
+
 TEST_F(SessionTest, StopsWhenAllTagsAreInUse) {
   commands_max = 1;
   log_in();
