@@ -11,7 +11,23 @@
 namespace vjbod::target {
 namespace {
 
-class LunManagerTest : public ManagerFixture {};
+class LunManagerTest : public ManagerFixture {
+ protected:
+  // A LUN with one thing about it changed.
+  template <typename Edit>
+  Status create(const std::string& name, Edit edit) {
+    LunSpecification request = specification(name);
+    edit(request);
+    return luns_->create(std::move(request));
+  }
+  Status request(const std::string& name, const std::string& request_id,
+                 uint64_t size_bytes = 1 << 20) {
+    return create(name, [&](LunSpecification& s) {
+      s.request_id = request_id;
+      s.size_bytes = size_bytes;
+    });
+  }
+};
 
 TEST_F(LunManagerTest, ALunHasItsFileItsTargetAndItsIdentity) {
   ASSERT_TRUE(luns_->create(specification("disk1")));
@@ -44,45 +60,30 @@ TEST_F(LunManagerTest, ABoxThatGetsAnotherNameKeepsItsTargets) {
 }
 
 TEST_F(LunManagerTest, TheSameRequestAgainMakesNoSecondLun) {
-  LunSpecification request = specification("disk1");
-  request.request_id = "id-1";
-  ASSERT_TRUE(luns_->create(request));
+  ASSERT_TRUE(request("disk1", "id-1"));
   const scsi::UnitUuid uuid = record("disk1").uuid;
 
-  EXPECT_TRUE(luns_->create(request));
+  EXPECT_TRUE(request("disk1", "id-1"));
 
   EXPECT_EQ(record("disk1").uuid, uuid);
   EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(LunManagerTest, AnotherRequestForATakenNameIsRefused) {
-  LunSpecification request = specification("disk1");
-  request.request_id = "id-1";
-  ASSERT_TRUE(luns_->create(request));
-  request.request_id = "id-2";
-  EXPECT_EQ(luns_->create(request).error().code, rpc::Errc::already_exists);
-  request.request_id = "id-1";
-  request.size_bytes *= 2;
-  EXPECT_EQ(luns_->create(request).error().code, rpc::Errc::already_exists);
-  request.size_bytes /= 2;
-  request.name = "disk2";
-  EXPECT_EQ(luns_->create(request).error().code, rpc::Errc::already_exists);
+  ASSERT_TRUE(request("disk1", "id-1"));
+  EXPECT_EQ(request("disk1", "id-2").error().code, rpc::Errc::already_exists);
+  EXPECT_EQ(request("disk1", "id-1", 2 << 20).error().code, rpc::Errc::already_exists);
+  EXPECT_EQ(request("disk2", "id-1").error().code, rpc::Errc::already_exists);
   EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(LunManagerTest, WrongSpecificationsLeaveNothing) {
-  for (const char* name : {"", "../disk", "DISK", "a\n", "a b"}) {
+  for (const char* name : {"", "../disk", "DISK", "a\n", "a b"})
     EXPECT_FALSE(luns_->create(specification(name))) << name;
-  }
-  LunSpecification odd = specification("disk1");
-  odd.size_bytes = 1000;
-  EXPECT_FALSE(luns_->create(odd));
-  odd = specification("disk1");
-  odd.block_size = 1024;
-  EXPECT_FALSE(luns_->create(odd));
-  odd = specification("disk1");
-  odd.pool = "lake";
-  Status status = luns_->create(odd);
+  EXPECT_FALSE(create("disk1", [](auto& s) { s.size_bytes = 1000; }));
+  EXPECT_FALSE(create("disk1", [](auto& s) { s.block_size = 1024; }));
+  EXPECT_FALSE(create("disk1", [](auto& s) { s.request_id.assign(1000, 'x'); }));
+  Status status = create("disk1", [](auto& s) { s.pool = "lake"; });
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, rpc::Errc::not_found);
   EXPECT_NE(status.error().text.find("tank"), std::string::npos);

@@ -17,7 +17,7 @@
 
 namespace vjbod::target {
 
-class ManagerFixture : public testing::Test, protected ServerEvents {
+class ManagerFixture : public testing::Test, public ServerEvents {
  protected:
   ManagerFixture() {
     std::filesystem::create_directory(dir_ / "pool");
