@@ -446,53 +446,63 @@ void DiskManager::edit(const v1::EditDiskRequest& request, DiskDone done) {
   });
 }
 
-void DiskManager::detach(const std::string& name, bool force, StatusDone done) {
+// The disk is closed here: forgets it, and tells the peer what becomes of the LUN.
+void DiskManager::forget(const std::string& name, LunEnding ending, StatusDone done) {
+  auto record = find(name);
+  if (!record) {
+    done({});
+    return;
+  }
+  const DiskRecord gone = **record;
+  state_.disks.erase(name);
+  if (auto saved = save(name); !saved) {
+    state_.disks[name] = gone;
+    done(fail(saved.error()));
+    return;
+  }
+  event(rpc::Severity::info, "disk-detached", name, name + " is detached");
+  auto link = gone.peer.empty() ? Result<PeerLink*>(nullptr) : peers_.link(gone.peer);
+  if (!link || *link == nullptr || gone.lun_name.empty()) {
+    done({});
+    return;
+  }
+  const PeerLink::Method<v1::LunRequest, v1::Empty> delete_lun =
+      &PeerLink::Service::Stub::async_interface::DeleteLun;
+  const PeerLink::Method<v1::LunRequest, v1::Empty> close_lun =
+      &PeerLink::Service::Stub::async_interface::CloseLun;
+  // An unfinished creation leaves no LUN behind; a finished one keeps its data unless told
+  // otherwise.
+  const bool deletes = ending == LunEnding::deleted || gone.phase == DiskRecord::Phase::creating;
+  v1::LunRequest request;
+  request.set_lun(gone.lun_name);
+  (*link)->call<v1::LunRequest, v1::Empty>(
+      deletes ? delete_lun : close_lun, request, deletes ? delete_timeout : close_timeout,
+      [this, gone, ending, done = std::move(done)](Result<v1::Empty> told) {
+        if (told || told.error().code == rpc::Errc::not_found) {
+          done({});
+          return;
+        }
+        event(rpc::Severity::warning, "peer-not-told", gone.name,
+              fmt::format("{} could not be told that LUN {} is no longer used: {}", gone.peer,
+                          gone.lun_name, told.error().text));
+        if (ending == LunEnding::let_go) {
+          done({});
+          return;
+        }
+        done(fail(rpc::Errc::partial, "the disk is detached, but its LUN {} is still on {}: {}",
+                  gone.lun_name, gone.peer, told.error().text));
+      });
+}
+
+void DiskManager::end(const std::string& name, bool force, LunEnding ending, StatusDone done) {
   auto record = find(name);
   if (!record) {
     done(fail(record.error()));
     return;
   }
-  auto forget = [this, name](StatusDone then) {
-    auto still = find(name);
-    if (!still) {
-      then({});
-      return;
-    }
-    const DiskRecord gone = **still;
-    state_.disks.erase(name);
-    if (auto saved = save(name); !saved) {
-      state_.disks[name] = gone;
-      then(fail(saved.error()));
-      return;
-    }
-    event(rpc::Severity::info, "disk-detached", name, name + " is detached");
-    auto link = gone.peer.empty() ? Result<PeerLink*>(nullptr) : peers_.link(gone.peer);
-    if (!link || *link == nullptr || gone.lun_name.empty()) {
-      then({});
-      return;
-    }
-    v1::LunRequest close;
-    close.set_lun(gone.lun_name);
-    // An unfinished creation leaves no LUN behind; a finished one keeps its data.
-    const bool unfinished = gone.phase == DiskRecord::Phase::creating;
-    const PeerLink::Method<v1::LunRequest, v1::Empty> delete_lun =
-        &PeerLink::Service::Stub::async_interface::DeleteLun;
-    const PeerLink::Method<v1::LunRequest, v1::Empty> close_lun =
-        &PeerLink::Service::Stub::async_interface::CloseLun;
-    (*link)->call<v1::LunRequest, v1::Empty>(
-        unfinished ? delete_lun : close_lun, close, close_timeout,
-        [this, gone, then](Result<v1::Empty> closed) {
-          if (!closed && closed.error().code != rpc::Errc::not_found) {
-            event(rpc::Severity::warning, "peer-not-told", gone.name,
-                  fmt::format("{} could not be told that LUN {} is no longer used: {}", gone.peer,
-                              gone.lun_name, closed.error().text));
-          }
-          then({});
-        });
-  };
   const auto running = running_.find(name);
   if (running == running_.end()) {
-    forget(std::move(done));
+    forget(name, ending, std::move(done));
     return;
   }
   if (running->second.busy) {
@@ -500,7 +510,7 @@ void DiskManager::detach(const std::string& name, bool force, StatusDone done) {
     return;
   }
   running->second.busy = true;
-  running->second.cell->status([this, name, force, forget, done = std::move(done)](
+  running->second.cell->status([this, name, force, ending, done = std::move(done)](
                                    const DiskStatus&, size_t clients) {
     const auto found = running_.find(name);
     if (found == running_.end()) {
@@ -515,11 +525,15 @@ void DiskManager::detach(const std::string& name, bool force, StatusDone done) {
                 name, clients, clients == 1 ? "" : "s"));
       return;
     }
-    found->second.cell->close([this, name, forget, done] {
+    found->second.cell->close([this, name, ending, done] {
       running_.erase(name);
-      forget(done);
+      forget(name, ending, done);
     });
   });
+}
+
+void DiskManager::detach(const std::string& name, bool force, StatusDone done) {
+  end(name, force, LunEnding::let_go, std::move(done));
 }
 
 void DiskManager::remove(const std::string& name, StatusDone done) {
@@ -535,36 +549,16 @@ void DiskManager::remove(const std::string& name, StatusDone done) {
              name));
     return;
   }
-  const std::string peer = (*record)->peer, lun = (*record)->lun_name;
   // Nothing is detached before it is certain that the peer can be told to delete.
   peers_.describe(
-      peer, [this, name, peer, lun, done = std::move(done)](Result<v1::DescribeResponse> there) {
+      (*record)->peer, [this, name, done = std::move(done)](Result<v1::DescribeResponse> there) {
         if (!there) {
           done(fail(
               Error{there.error().code,
                     there.error().text + "; nothing was deleted, and the disk is still attached"}));
           return;
         }
-        detach(name, false, [this, peer, lun, done](vjbod::Status detached) {
-          auto link = peers_.link(peer);
-          if (!detached || !link) {
-            done(detached ? fail(link.error()) : std::move(detached));
-            return;
-          }
-          v1::LunRequest request;
-          request.set_lun(lun);
-          (*link)->call<v1::LunRequest, v1::Empty>(
-              &PeerLink::Service::Stub::async_interface::DeleteLun, request, delete_timeout,
-              [lun, peer, done](Result<v1::Empty> deleted) {
-                if (!deleted) {
-                  done(fail(rpc::Errc::partial,
-                            "the disk is detached, but its LUN {} is still on {}: {}", lun, peer,
-                            deleted.error().text));
-                  return;
-                }
-                done({});
-              });
-        });
+        end(name, false, LunEnding::deleted, done);
       });
 }
 

@@ -67,6 +67,11 @@ class DiskManager final : private DiskCellEvents {
   void on_disk_learned(const std::string& name, const DiskIdentity& identity,
                        const BlockGeometry& geometry) override;
 
+  // What becomes of the LUN of a disk that ends here.
+  enum class LunEnding { let_go, deleted };
+  void end(const std::string& name, bool force, LunEnding ending, StatusDone done);
+  void forget(const std::string& name, LunEnding ending, StatusDone done);
+
   Result<DiskRecord> new_record(const std::string& name, const v1::DiskOptions& options) const;
   void choose_path(std::shared_ptr<Job> job, std::function<void()> next);
   void provision(std::shared_ptr<Job> job);

@@ -407,8 +407,9 @@ void add_wait(CLI::App& app, Registry& registry) {
 // In the contract of the command line, in later versions of the program.
 void add_later(CLI::App& app, Registry& registry, const char* name, const char* help) {
   auto* command = app.add_subcommand(name, help);
-  command->allow_extras();
-  registry.add(command, [name]() -> Outcome {
+  auto ignored = std::make_shared<std::vector<std::string>>();
+  command->add_option("arguments", *ignored, "As in later versions");
+  registry.add(command, [name, ignored]() -> Outcome {
     return fail(rpc::Errc::other, "{} is not available yet in this version", name);
   });
 }
