@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "common/base/log.h"
+#include "common/runtime/stopwatch.h"
 #include "target/backstore/thread_engine.h"
 #include "target/backstore/uring_engine.h"
 
@@ -108,11 +109,11 @@ bool DescriptorQueue::write_inline(Op& op) {
       return false;
   }
   iovec vector{op.data.data(), op.data.size()};
-  TimePoint start = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   ssize_t count =
       ::pwritev2(medium_->data.get(), &vector, 1, static_cast<off_t>(op.offset_bytes), 0);
-  TimePoint end = std::chrono::steady_clock::now();
-  stall_guard_.note(end - start, end);
+  Duration took = stopwatch.elapsed();
+  stall_guard_.note(took, reactor_.now() + took);
   if (count < 0) return false;  // the engine meets the same error and reports it
   op.notes.done_bytes = static_cast<uint64_t>(count);
   if (op.notes.done_bytes != op.length_bytes) return false;
