@@ -51,6 +51,9 @@ const std::error_category& state_error_category() {
 }
 
 Result<StateDirectory> StateDirectory::open(std::string path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1))
+    ::mkdir(path.substr(0, slash).c_str(), 0755);  // what fails here fails below, too
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(StateErrc::not_usable, "state directory {} cannot be made: {}", path,
                 errno_text(errno));

@@ -28,7 +28,7 @@ inline std::error_code make_error_code(StateErrc code) {
 // A state directory that this process holds alone, for as long as the object lives.
 class StateDirectory {
  public:
-  // Makes the directory (mode 0700) when it is missing; its parent must be there. Fails when
+  // Makes the directory (mode 0700), and the folders above it, when they are missing. Fails when
   // another process holds it, or when it cannot be written.
   static Result<StateDirectory> open(std::string path);
   StateDirectory(StateDirectory&& other) noexcept;

@@ -17,8 +17,10 @@
 namespace vjbod::rpc {
 
 inline constexpr uint16_t default_control_port = 7443;
-// The largest list that a box can have (256 LUNs, 1000 events) stays far below.
-inline constexpr int message_bytes_max = 4 * 1024 * 1024;
+// The largest answer that a box gives (256 LUNs with their initiators) stays far below.
+inline constexpr int answer_bytes_max = 4 * 1024 * 1024;
+// No request is larger; strangers can send requests, too.
+inline constexpr int request_bytes_max = 64 * 1024;
 inline constexpr Duration keepalive_interval = std::chrono::seconds(30);
 inline constexpr Duration keepalive_timeout = std::chrono::seconds(15);
 inline constexpr Duration keepalive_interval_min = std::chrono::seconds(10);  // we tolerate

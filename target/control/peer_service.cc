@@ -13,6 +13,10 @@ using rpc::Answer;
 using rpc::Errc;
 using rpc::Severity;
 
+namespace {
+constexpr Duration refusal_event_interval = std::chrono::seconds(1);
+}
+
 Result<PairedHost> PeerService::host_of(const rpc::Caller& caller) const {
   const PairedHost* host =
       caller.fingerprint ? parts_.access.find_host(*caller.fingerprint) : nullptr;
@@ -49,8 +53,10 @@ Status PeerService::pair(const rpc::Caller& caller, const v1::PairRequest& reque
                          v1::PairResponse& response) {
   if (!caller.fingerprint) return fail(Errc::authentication, "a certificate is needed to pair");
   const ConstBytes secret = as_bytes(request.secret());
-  if (Status valid = parts_.pairing.present(secret, *caller.fingerprint, parts_.reactor.now());
-      !valid) {
+  const TimePoint now = parts_.reactor.now();
+  if (Status valid = parts_.pairing.present(secret, *caller.fingerprint, now); !valid) {
+    if (refusal_told_ > now - refusal_event_interval) return valid;
+    refusal_told_ = now;
     parts_.event(Severity::warning, "pairing-refused", caller.address,
                  "somebody presented a wrong, used or expired pairing token");
     return valid;

@@ -62,6 +62,7 @@ class PeerService final : public v1::TargetPeer::CallbackService {
   Status fill_access(const std::string& lun, v1::LunAccess& response) const;
 
   ControlParts& parts_;
+  TimePoint refusal_told_ = TimePoint::min();  // one event per second, however many try
 };
 
 }  // namespace vjbod::target

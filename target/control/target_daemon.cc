@@ -6,6 +6,8 @@
 #include <future>
 #include <optional>
 
+#include <unistd.h>
+
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/config/state_file.h"
@@ -249,7 +251,10 @@ void TargetDaemon::Impl::stop() {
     spdlog::warn("some sessions did not end in time; leaving all the same");
     std::_Exit(0);
   });
-  stop_timer->arm_after(stop_deadline);
+  stop_timer->arm_after(stop_deadline - std::chrono::seconds(1));
+  // For the rest of the way down, when no reactor runs any more.
+  std::signal(SIGALRM, [](int) { ::_exit(0); });
+  ::alarm(std::chrono::duration_cast<std::chrono::seconds>(stop_deadline).count());
   const Error reason{rpc::Errc::other, "the target daemon stops"};
   watchers.notify_all("stopping", config.name, reason.text);
   watchers.close_all(reason);
@@ -276,7 +281,6 @@ void TargetDaemon::Impl::tear_down() {
   admin_service.reset();
   peer_service.reset();
   if (!shards.empty()) {
-    // Through every shard and home once more, so that what was posted there has run.
     at_home([this] { listeners.reset(); });
     parts.reset();
     access.reset();

@@ -105,6 +105,14 @@ TEST(StateDirectory, OneThatCannotBeWrittenIsNamed) {
   EXPECT_NE(opened.error().text.find("/proc/self"), std::string::npos);
 }
 
+TEST(StateDirectory, IsMadeWithTheFoldersAboveIt) {
+  test::TempDir dir;
+  ASSERT_TRUE(StateDirectory::open(dir / "var/lib/state"));
+  struct stat found{};
+  ASSERT_EQ(stat((dir / "var/lib/state").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0700U);
+}
+
 TEST(StateDirectory, AFileInItsPlaceIsNamed) {
   test::TempDir dir;
   dir.write("state", "");

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both services over real gRPC on the loopback: who reaches what, and pairing from token to LUN.
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "common/rpc/channel.h"
+#include "common/rpc/server.h"
+#include "common/rpc/unix_server.h"
+#include "common/rpc/version.h"
+#include "common/runtime/asio_reactor.h"
+#include "common/runtime/buffer_pool.h"
+#include "common/runtime/wall_clock.h"
+#include "target/control/access_policy.h"
+#include "target/control/admin_service.h"
+#include "target/control/control_parts.h"
+#include "target/control/peer_service.h"
+#include "tests/support/temp_dir.h"
+
+namespace vjbod::target {
+namespace {
+
+using rpc::Callee;
+using rpc::Errc;
+
+class ServicesTest : public testing::Test, public ServerEvents {
+ protected:
+  ServicesTest() {
+    std::filesystem::create_directory(dir_ / "pool");
+    std::filesystem::create_directory(dir_ / "state");
+    config_.name = "nas2";
+    config_.pools = {{"tank", dir_ / "pool"}};
+    config_.use_io_uring = false;
+    on_reactor([this] { start(); });
+    admin_ = v1::TargetAdmin::NewStub(rpc::make_local_channel(dir_ / "t.sock"));
+    peer_ = connect(host_);
+  }
+  ~ServicesTest() override {
+    std::promise<void> stopped;
+    int left = 3;
+    reactor_.post([&] {
+      auto one = [&] {
+        if (--left == 0) stopped.set_value();
+      };
+      watchers_.close_all({Errc::other, "the test is over"});
+      peer_server_->stop(std::chrono::seconds(1), one);
+      unix_server_->stop(std::chrono::seconds(1), one);
+      server_->shutdown(one);
+    });
+    stopped.get_future().wait();
+    on_reactor([this] {
+      luns_.reset();
+      server_.reset();
+    });
+    reactor_.stop();
+    thread_.join();
+  }
+
+  template <typename Work>
+  void on_reactor(Work work) {
+    std::promise<void> done;
+    reactor_.post([&] {
+      work();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  void start() {
+    server_.emplace(reactor_, std::vector<SessionPlace>{{&reactor_, &buffers_}}, ServerLimits{},
+                    *this);
+    serving_.emplace(reactor_, reactor_, *server_);
+    store_.emplace(*StateStore::open(dir_ / "state"));
+    pools_.emplace(config_.pools);
+    auto renew = [this] {
+      serving_->set_access(std::make_shared<const AccessPolicy>(
+          store_->state(), luns_->open_targets(), config_.chap_algorithms));
+    };
+    luns_.emplace(config_, *store_, *pools_, *serving_, renew);
+    access_.emplace(*store_, *serving_, renew);
+    luns_->open_all();
+    auto portals = [] { return std::vector<ReachablePortal>{{"127.0.0.1", 3260}}; };
+    auto control = [this] {
+      return std::vector<ReachablePortal>{{"127.0.0.1", peer_server_->port()}};
+    };
+    parts_.emplace(ControlParts{config_, identity_, reactor_, *serving_, *store_, *pools_, *luns_,
+                                *access_, pairing_, events_, watchers_, wall_now(), portals,
+                                control});
+    peer_service_.emplace(*parts_);
+    admin_service_.emplace(*parts_);
+    peer_server_ = *rpc::PeerServer::start(reactor_, "127.0.0.1:0", identity_, {&*peer_service_});
+    unix_server_ = *rpc::UnixServer::start(reactor_, dir_ / "t.sock", {&*admin_service_});
+  }
+  std::unique_ptr<v1::TargetPeer::Stub> connect(const rpc::Identity& identity) {
+    return v1::TargetPeer::NewStub(
+        rpc::make_peer_channel(identity, identity_.fingerprint, "127.0.0.1", peer_server_->port()));
+  }
+
+  // Calls and gives the kind of the error, or nothing.
+  template <typename Stub, typename Request, typename Response>
+  std::optional<Errc> call(Stub& stub,
+                           grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                        Response*),
+                           const Request& request, Response* response) {
+    grpc::ClientContext context;
+    context.set_deadline(wall_now() + std::chrono::seconds(30));
+    grpc::Status status = (stub.*method)(&context, request, response);
+    if (status.ok()) return std::nullopt;
+    Error error = rpc::from_grpc_status(status, Callee::peer, "the target");
+    last_error_ = error.text;
+    return static_cast<Errc>(error.code.value());
+  }
+  rpc::PairingToken make_token() {
+    v1::PairToken token;
+    EXPECT_FALSE(call(*admin_, &v1::TargetAdmin::Stub::CreatePairToken,
+                      v1::CreatePairTokenRequest(), &token));
+    return *rpc::decode_token(token.token());
+  }
+  std::optional<Errc> pair(v1::TargetPeer::Stub& stub, ConstBytes secret,
+                           std::string name = "nas1") {
+    v1::PairRequest request;
+    request.set_secret(std::string(as_text(secret)));
+    request.set_host_name(name);
+    request.set_initiator_iqn("iqn.2026-11.io.vjbod:" + name);
+    *request.mutable_version() = rpc::our_version();
+    v1::PairResponse response;
+    return call(stub, &v1::TargetPeer::Stub::Pair, request, &response);
+  }
+  void pair_host() { ASSERT_FALSE(pair(*peer_, make_token().secret)); }
+  v1::ProvisionLunRequest provision_request() {
+    v1::ProvisionLunRequest request;
+    request.set_request_id("2f1b0c3e-0102-4304-8506-0708090a0b0c");
+    request.set_name("disk1");
+    request.set_pool("tank");
+    request.set_size_bytes(1 << 20);
+    return request;
+  }
+  v1::LunAccess provision() {
+    v1::LunAccess access;
+    EXPECT_FALSE(call(*peer_, &v1::TargetPeer::Stub::ProvisionLun, provision_request(), &access));
+    return access;
+  }
+
+  void on_session_opened(const SessionInfo&) override {}
+  void on_session_closed(const SessionInfo&, const Error&) override {}
+  void on_login_failed(const std::string&, const Error&) override {}
+
+  test::TempDir dir_;
+  TargetConfig config_;
+  rpc::Identity identity_ = *rpc::make_identity("nas2");
+  rpc::Identity host_ = *rpc::make_identity("nas1");
+  AsioReactor reactor_{1};
+  std::thread thread_{[this] { reactor_.run(); }};
+  BufferPool buffers_{size_t{4} << 20};
+  std::optional<TargetServer> server_;
+  std::optional<Serving> serving_;
+  std::optional<StateStore> store_;
+  std::optional<Pools> pools_;
+  std::optional<LunManager> luns_;
+  std::optional<AccessManager> access_;
+  PairingDesk pairing_;
+  rpc::EventLog events_;
+  HostWatchers watchers_;
+  std::optional<ControlParts> parts_;
+  std::optional<PeerService> peer_service_;
+  std::optional<AdminService> admin_service_;
+  std::unique_ptr<rpc::PeerServer> peer_server_;
+  std::unique_ptr<rpc::UnixServer> unix_server_;
+  std::unique_ptr<v1::TargetAdmin::Stub> admin_;
+  std::unique_ptr<v1::TargetPeer::Stub> peer_;
+  std::string last_error_;
+};
+
+TEST_F(ServicesTest, AnUnpairedCallerReachesNothingButPairing) {
+  using Stub = v1::TargetPeer::Stub;
+  v1::Empty empty;
+  v1::DescribeResponse description;
+  v1::ListPoolsResponse pools;
+  v1::ListLunsResponse luns;
+  v1::LunAccess access;
+  v1::Lun lun;
+  EXPECT_EQ(call(*peer_, &Stub::Describe, v1::DescribeRequest(), &description),
+            Errc::authentication);
+  EXPECT_EQ(call(*peer_, &Stub::ListPools, v1::Empty(), &pools), Errc::authentication);
+  EXPECT_EQ(call(*peer_, &Stub::ListLuns, v1::Empty(), &luns), Errc::authentication);
+  EXPECT_EQ(call(*peer_, &Stub::ProvisionLun, provision_request(), &access), Errc::authentication);
+  EXPECT_EQ(call(*peer_, &Stub::OpenLun, v1::OpenLunRequest(), &access), Errc::authentication);
+  EXPECT_EQ(call(*peer_, &Stub::CloseLun, v1::LunRequest(), &empty), Errc::authentication);
+  EXPECT_EQ(call(*peer_, &Stub::DeleteLun, v1::LunRequest(), &empty), Errc::authentication);
+  EXPECT_EQ(call(*peer_, &Stub::ResizeLun, v1::ResizeLunRequest(), &lun), Errc::authentication);
+  EXPECT_EQ(call(*peer_, &Stub::Unpair, v1::Empty(), &empty), Errc::authentication);
+  grpc::ClientContext context;
+  auto watch = peer_->Watch(&context, v1::Empty());
+  v1::Event event;
+  EXPECT_FALSE(watch->Read(&event));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(ServicesTest, TheAdminCallsAreNotThereForOtherBoxes) {
+  auto stub = v1::TargetAdmin::NewStub(
+      rpc::make_peer_channel(host_, identity_.fingerprint, "127.0.0.1", peer_server_->port()));
+  pair_host();
+  v1::TargetStatus status;
+  EXPECT_EQ(call(*stub, &v1::TargetAdmin::Stub::GetStatus, v1::Empty(), &status), Errc::version);
+}
+
+TEST_F(ServicesTest, FiveWrongTokensAndItIsGone) {
+  const rpc::PairingToken token = make_token();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(pair(*peer_, rpc::PairingSecret{}), Errc::authentication);
+  EXPECT_EQ(pair(*peer_, token.secret), Errc::authentication);
+}
+
+TEST_F(ServicesTest, ATokenPairsOneHost) {
+  const rpc::PairingToken token = make_token();
+  EXPECT_EQ(token.fingerprint, identity_.fingerprint);
+  EXPECT_EQ(token.port, peer_server_->port());
+  EXPECT_FALSE(pair(*peer_, token.secret));
+  auto other = connect(*rpc::make_identity("nas3"));
+  EXPECT_EQ(pair(*other, token.secret, "nas3"), Errc::authentication);
+}
+
+TEST_F(ServicesTest, AHostWithAnotherProtocolIsRefusedAndItsTokenStaysGood) {
+  const rpc::PairingToken token = make_token();
+  v1::PairRequest request;
+  request.set_secret(std::string(as_text(token.secret)));
+  request.set_host_name("nas1");
+  request.set_initiator_iqn("iqn.2026-11.io.vjbod:nas1");
+  request.mutable_version()->set_protocol_major(99);
+  v1::PairResponse response;
+  EXPECT_EQ(call(*peer_, &v1::TargetPeer::Stub::Pair, request, &response), Errc::version);
+  EXPECT_FALSE(pair(*peer_, token.secret));
+}
+
+TEST_F(ServicesTest, AHostileHostNameIsRefused) {
+  EXPECT_EQ(pair(*peer_, make_token().secret, "../nas1"), Errc::usage);
+  on_reactor([this] { EXPECT_TRUE(store_->state().hosts.empty()); });
+}
+
+TEST_F(ServicesTest, TheSameProvisionAgainGivesTheSameLunAndSecrets) {
+  pair_host();
+  const v1::LunAccess first = provision();
+  const v1::LunAccess second = provision();
+  EXPECT_EQ(first.lun().naa(), second.lun().naa());
+  EXPECT_EQ(first.chap_secret(), second.chap_secret());
+  EXPECT_EQ(first.lun().bound_to(), "nas1");
+  EXPECT_EQ(first.portals_size(), 1);
+  EXPECT_FALSE(first.chap_secret().empty());
+  EXPECT_NE(first.chap_secret(), first.mutual_secret());
+}
+
+TEST_F(ServicesTest, AHostSeesAndTouchesItsOwnLunsOnly) {
+  using Stub = v1::TargetPeer::Stub;
+  pair_host();
+  provision();
+  rpc::Identity other_identity = *rpc::make_identity("nas3");
+  auto other = connect(other_identity);
+  ASSERT_FALSE(pair(*other, make_token().secret, "nas3"));
+  v1::LunRequest request;
+  request.set_lun("disk1");
+  v1::OpenLunRequest open;
+  open.set_lun("disk1");
+  v1::ResizeLunRequest resize;
+  resize.set_lun("disk1");
+  resize.set_size_bytes(2 << 20);
+  v1::Empty empty;
+  v1::Lun lun;
+  v1::LunAccess access;
+  v1::ListLunsResponse luns;
+  EXPECT_EQ(call(*other, &Stub::OpenLun, open, &access), Errc::bound_to_another_host);
+  EXPECT_EQ(call(*other, &Stub::CloseLun, request, &empty), Errc::bound_to_another_host);
+  EXPECT_EQ(call(*other, &Stub::DeleteLun, request, &empty), Errc::bound_to_another_host);
+  EXPECT_EQ(call(*other, &Stub::ResizeLun, resize, &lun), Errc::bound_to_another_host);
+  EXPECT_FALSE(call(*other, &Stub::ListLuns, v1::Empty(), &luns));
+  EXPECT_EQ(luns.luns_size(), 0);
+  EXPECT_FALSE(call(*peer_, &Stub::ListLuns, v1::Empty(), &luns));
+  EXPECT_EQ(luns.luns_size(), 1);
+}
+
+TEST_F(ServicesTest, AClosedLunKeepsItsDataAndIsOpenedWithFreshSecrets) {
+  using Stub = v1::TargetPeer::Stub;
+  pair_host();
+  const v1::LunAccess before = provision();
+  v1::LunRequest request;
+  request.set_lun("disk1");
+  v1::Empty empty;
+  EXPECT_FALSE(call(*peer_, &Stub::CloseLun, request, &empty));
+  EXPECT_FALSE(call(*peer_, &Stub::CloseLun, request, &empty));
+  v1::OpenLunRequest open;
+  open.set_lun(before.lun().naa());
+  v1::LunAccess after;
+  EXPECT_FALSE(call(*peer_, &Stub::OpenLun, open, &after));
+  EXPECT_EQ(after.lun().uuid(), before.lun().uuid());
+  EXPECT_NE(after.chap_secret(), before.chap_secret());
+}
+
+TEST_F(ServicesTest, ADeletedLunIsGone) {
+  using Stub = v1::TargetPeer::Stub;
+  pair_host();
+  provision();
+  v1::LunRequest request;
+  request.set_lun("disk1");
+  v1::Empty empty;
+  EXPECT_FALSE(call(*peer_, &Stub::DeleteLun, request, &empty)) << last_error_;
+  EXPECT_EQ(call(*peer_, &Stub::DeleteLun, request, &empty), Errc::not_found);
+  EXPECT_TRUE(std::filesystem::is_empty(dir_ / "pool"));
+}
+
+TEST_F(ServicesTest, AWatcherHearsOfItsLunAndOfItsUnpairing) {
+  pair_host();
+  provision();
+  grpc::ClientContext context;
+  context.set_deadline(wall_now() + std::chrono::seconds(30));
+  auto watch = peer_->Watch(&context, v1::Empty());
+  v1::Event event;
+  ASSERT_TRUE(watch->Read(&event));
+  EXPECT_EQ(event.kind(), "watching");
+  v1::ResizeLunRequest resize;
+  resize.set_lun("disk1");
+  resize.set_size_bytes(2 << 20);
+  v1::Lun lun;
+  ASSERT_FALSE(call(*admin_, &v1::TargetAdmin::Stub::ResizeLun, resize, &lun));
+  ASSERT_TRUE(watch->Read(&event));
+  EXPECT_EQ(event.kind(), "lun-resized");
+  EXPECT_EQ(event.object(), "disk1");
+  v1::NameRequest unpair;
+  unpair.set_name("nas1");
+  v1::Empty empty;
+  ASSERT_FALSE(call(*admin_, &v1::TargetAdmin::Stub::UnpairPeer, unpair, &empty));
+  EXPECT_FALSE(watch->Read(&event));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  v1::ListPoolsResponse pools;
+  EXPECT_EQ(call(*peer_, &v1::TargetPeer::Stub::ListPools, v1::Empty(), &pools),
+            Errc::authentication);
+}
+
+TEST_F(ServicesTest, TheAdministratorDoesNotDeleteWhatAHostUses) {
+  pair_host();
+  provision();
+  v1::LunRequest request;
+  request.set_lun("disk1");
+  v1::Empty empty;
+  v1::Lun lun;
+  EXPECT_EQ(call(*admin_, &v1::TargetAdmin::Stub::DeleteLun, request, &empty), Errc::busy);
+  EXPECT_FALSE(call(*admin_, &v1::TargetAdmin::Stub::UnbindLun, request, &lun));
+  EXPECT_FALSE(call(*admin_, &v1::TargetAdmin::Stub::DeleteLun, request, &empty)) << last_error_;
+}
+
+}  // namespace
+}  // namespace vjbod::target
