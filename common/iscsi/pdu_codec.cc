@@ -164,4 +164,16 @@ void stamp_cmd_sn(Pdu& pdu, SerialNumber cmd_sn) {
       pdu);
 }
 
+SerialNumber command_number(const Pdu& pdu) {
+  return std::visit(
+      [](const auto& p) {
+        if constexpr (requires { p.cmd_sn; }) {
+          return p.cmd_sn;
+        } else {
+          return SerialNumber();
+        }
+      },
+      pdu);
+}
+
 }  // namespace vjbod::iscsi

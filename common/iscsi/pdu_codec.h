@@ -61,6 +61,9 @@ uint32_t initiator_task_tag(const Pdu& pdu);   // reserved_tag in Async Message 
 bool is_immediate(const Pdu& pdu);             // the I bit; true for Login Request
 uint32_t data_segment_length(const Pdu& pdu);  // as decoded; 0 where the PDU can have no data
 
+// CmdSN of a PDU from an initiator; zero where the PDU has none.
+SerialNumber command_number(const Pdu& pdu);
+
 // The sender's stamps. Each sets the fields that the PDU has, and nothing in one that lacks them.
 // (StatSN of a Data-In only with status; the caller advances StatSN by the rules of
 // status_sequence.h.)

@@ -7,6 +7,8 @@
 
 #include "common/base/check.h"
 #include "common/iscsi/errc.h"
+#include "common/iscsi/pdu_codec.h"
+#include "common/iscsi/pdu_rules.h"
 
 namespace vjbod::target {
 
@@ -54,6 +56,7 @@ void Session::on_control(const transport::ReceivedControl& received) {
     if (received.task != transport::no_task) mover_->end_task(received.task);
     return;  // on its way out; what still comes is nobody's
   }
+  if (refuse_invalid(received)) return;
   const ConstBytes header = received.header_bytes;
   if (const auto* command = std::get_if<iscsi::ScsiCommand>(&received.pdu)) {
     on_scsi_command(*command, received);
@@ -82,6 +85,25 @@ void Session::on_control(const transport::ReceivedControl& received) {
   } else {
     protocol_error("a PDU that does not belong into full feature phase");
   }
+}
+
+// A header that the RFC does not allow is rejected whole; it has used up its CmdSN all the same.
+bool Session::refuse_invalid(const transport::ReceivedControl& received) {
+  const auto header = received.header_bytes.first<iscsi::bhs_bytes>();
+  const auto reason = iscsi::invalid(received.pdu, iscsi::bhs_data_segment_length(header),
+                                     iscsi::bhs_total_ahs_bytes(header));
+  if (!reason) return false;
+  log_.warn("a PDU was rejected: {}", *reason);
+  if (received.task != transport::no_task) mover_->end_task(received.task);
+  const bool immediate = iscsi::is_immediate(received.pdu);
+  const bool numbered = !std::holds_alternative<iscsi::SnackRequest>(received.pdu) &&
+                        !std::holds_alternative<iscsi::DataOut>(received.pdu);
+  if (numbered) {
+    if (!accept_command(iscsi::command_number(received.pdu), immediate, header)) return true;
+    finish_command(immediate);
+  }
+  reject(iscsi::RejectReason::invalid_pdu_field, header);
+  return true;
 }
 
 void Session::on_peer_alive() {

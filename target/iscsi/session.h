@@ -110,6 +110,7 @@ class Session final : private transport::DataMoverEvents,
   bool enter_full_feature_phase();
 
   // Full feature phase (session_commands.cc, session_control.cc).
+  bool refuse_invalid(const transport::ReceivedControl& received);
   // False: drop it (an answer, where one is due, has been sent). Else finish_command() must follow
   // once.
   bool accept_command(SerialNumber cmd_sn, bool immediate, ConstBytes header);

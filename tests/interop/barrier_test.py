@@ -75,8 +75,11 @@ class Barriers(b.BoxTest):
     def test_an_error_of_fsync_reaches_the_flush_of_the_host(self):
         self.io("write -P 1 0 4k")
         self.boxes.cli("target", "fault", "error", "disk1", "--operations", "flush", "--once")
-        failed = self.io("write -P 2 0 4k", "flush", check=False)
-        self.assertIn("Input/output error", failed.stdout + failed.stderr)
+        # qemu-io says nothing of a flush that failed, but its exit status does.
+        self.assertEqual(self.io("write -P 2 0 4k", "flush", check=False).returncode, 1)
+        # Once lost, never said to be safe again (until the LUN is opened anew).
+        self.assertEqual(self.io("flush", check=False).returncode, 1)
+        self.assertIn("flush", self.boxes.logs())
 
     def test_an_error_of_the_medium_reaches_the_reader_and_nobody_else(self):
         self.boxes.cli("target", "fault", "error", "disk1", "--operations", "read", "--first-byte", "1048576", "--length", "4096")
