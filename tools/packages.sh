@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what VJBOD needs, all of it Debian 12 packages. Usage: packages.sh build|test|lint ...  (default: build)
+# Installs what VJBOD needs, all of it Debian 12 packages. Usage: packages.sh build|test|demo|lint ...  (default: build)
 # Does nothing, and needs no network, when everything is there already.
 set -euo pipefail
 
@@ -10,6 +10,7 @@ build=(cmake ninja-build ccache g++ pkg-config libboost1.81-dev libprotobuf-dev 
 # Real clients and targets, and what the tests are driven with.
 test=(libiscsi-bin tgt qemu-utils qemu-block-extra libnbd-bin nbdfuse nbdkit fio tshark iproute2 ethtool e2fsprogs
   python3 procps openssl util-linux mount clang-16 libclang-rt-16-dev)
+demo=(libnbd-bin python3)  # for quickstart.sh
 lint=(clang-format-14 clang-tidy-14 man-db pandoc python3)
 
 wanted=()
@@ -17,8 +18,9 @@ for set in "${@:-build}"; do
   case $set in
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${test[@]}") ;;
+    demo) wanted+=("${demo[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
-    *) echo "packages.sh: unknown set \"$set\"; use build, test or lint" >&2; exit 2 ;;
+    *) echo "packages.sh: unknown set \"$set\"; use build, test, demo or lint" >&2; exit 2 ;;
   esac
 done
 

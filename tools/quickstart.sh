@@ -19,13 +19,7 @@ step_number=0
 step() { step_number=$((step_number + 1)); echo "[$step_number/8] $*"; }
 
 step "Installing the Debian packages that are missing"
-tools/packages.sh build
-for tool in nbdcopy qemu-img; do
-  command -v "$tool" >/dev/null || { echo "  for the demonstration: libnbd-bin, qemu-utils"; break; }
-done
-missing=()
-command -v nbdcopy >/dev/null || missing+=(libnbd-bin)
-[ ${#missing[@]} -eq 0 ] || DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+tools/packages.sh build demo
 
 step "Building (the first time takes a few minutes)"
 [ -f build/build.ninja ] || cmake --preset release -DVJBOD_TESTS=OFF >/dev/null
@@ -97,7 +91,8 @@ data=$work/data
 truncate -s %65536 "$data"
 size=$(stat -c %s "$data")
 nbdcopy --flush -- "$data" "$uri"
-nbdcopy -- "$uri" - | head -c "$size" | sha256sum | cut -d' ' -f1 > "$work/read"
+nbdcopy -- "$uri" "$work/copy"
+head -c "$size" "$work/copy" | sha256sum | cut -d' ' -f1 > "$work/read"
 sha256sum < "$data" | cut -d' ' -f1 > "$work/written"
 echo "  written $(cat "$work/written")"
 echo "  read    $(cat "$work/read")"
