@@ -13,6 +13,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/status_map.h"
 #include "common/runtime/reactor.h"
+#include "common/runtime/wall_clock.h"
 #include "initiator/control/host_state.h"
 #include "vjbod/v1/target.grpc.pb.h"
 
@@ -55,8 +56,7 @@ class PeerLink {
     auto call = std::make_shared<Call>();
     call->request = request;
     call->context.set_deadline(
-        std::chrono::system_clock::now() +
-        std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout));
+        wall_now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout));
     (stub_->async()->*method)(
         &call->context, &call->request, &call->response,
         [call, &reactor = reactor_, alive = alive_, what = what_,

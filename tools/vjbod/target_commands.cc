@@ -373,7 +373,7 @@ void add_session_commands(CLI::App& app, Registry& registry) {
 void add_fault_commands(CLI::App& app, Registry& registry) {
   const Options& options = registry.options();
   auto* fault =
-      app.add_subcommand("fault", "Faults of a LUN's backstore, for tests (config: allow_test_faults)");
+      app.add_subcommand("fault", "Faults of a LUN's backstore, for tests (allow_test_faults)");
   fault->require_subcommand(1);
   fault->fallthrough();
   struct Flags {

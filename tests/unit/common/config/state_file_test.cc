@@ -108,7 +108,7 @@ TEST(StateDirectory, OneThatCannotBeWrittenIsNamed) {
 TEST(StateDirectory, IsMadeWithTheFoldersAboveIt) {
   test::TempDir dir;
   ASSERT_TRUE(StateDirectory::open(dir / "var/lib/state"));
-  struct stat found{};
+  struct stat found {};
   ASSERT_EQ(stat((dir / "var/lib/state").c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777, 0700U);
 }
