@@ -4,8 +4,8 @@
 # Usage: tools/test.sh [--quick | --sanitizers | --all]   [-- more ctest arguments]
 #   (default)      the release build and all of its tests
 #   --quick        the release build, unit tests and simulation only
-#   --sanitizers   the unit, simulation and interop tests again, under ASan+UBSan (built with clang) and under TSan (built
-#                  with g++), and 10 s of each fuzzer
+#   --sanitizers   the tests of the data path and of the pure parts again, under ASan+UBSan (built with clang) and under
+#                  TSan (built with g++), and 10 s of each fuzzer
 #   --all          the default and the sanitizers; what CI runs
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,10 +23,12 @@ tools/packages.sh build test lint
 jobs=$(nproc)
 export CTEST_OUTPUT_ON_FAILURE=1 CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$jobs}
 
-build() { # PRESET
-  echo "== build: $1"
-  cmake --preset "$1" >/dev/null
-  cmake --build --preset "$1" -- -j "$jobs"
+build() { # PRESET [TARGET...]
+  local preset=$1
+  shift
+  echo "== build: $preset $*"
+  cmake --preset "$preset" >/dev/null
+  cmake --build --preset "$preset" ${1:+--target "$@"} -- -j "$jobs"
 }
 run() { # PRESET-FOLDER CTEST-ARGUMENT...
   local folder=$1
@@ -40,9 +42,8 @@ case $mode in
   default | all) build release; run build "$@" ;;
 esac
 if [ "$mode" = sanitizers ] || [ "$mode" = all ]; then
-  # The slow ones among the interop tests say nothing new under a sanitizer that the others do not.
-  build asan
-  run build/asan -L 'unit|sim|interop|fuzz' -LE slow "$@"
-  build tsan
-  TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp ${TSAN_OPTIONS:-}" run build/tsan -L 'unit|sim' "$@"
+  build asan core_tests fuzzers
+  run build/asan -L 'core|fuzz' "$@"
+  build tsan core_tests
+  run build/tsan -L core "$@"
 fi
