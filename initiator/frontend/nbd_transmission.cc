@@ -210,9 +210,11 @@ void Transmission::submit_plain(Request& request) {
 // True when all of the read is at the disk.
 bool Transmission::issue_read() {
   Request& request = *reading_;
+  const bool whole = !structured_ || (request.header.flags & command_flag::df) != 0;
+  const size_t piece_bytes = whole ? piece_bytes_max : streamed_piece_bytes_max;
   while (request.progress_bytes < request.header.length_bytes) {
     const size_t length =
-        std::min<size_t>(piece_bytes_max, request.header.length_bytes - request.progress_bytes);
+        std::min<size_t>(piece_bytes, request.header.length_bytes - request.progress_bytes);
     Piece* piece = take_piece(request, length);
     if (piece == nullptr) {
       waits_for_room_ = true;
@@ -222,7 +224,6 @@ bool Transmission::issue_read() {
     piece->no_hole = false;
     piece->offset_bytes = request.header.offset_bytes + request.progress_bytes;
     piece->data = piece->buffer.bytes().first(length);
-    const bool whole = !structured_ || (request.header.flags & command_flag::df) != 0;
     if (whole) request.unsent.push(*piece);
     request.progress_bytes += static_cast<uint32_t>(length);
     request.all_submitted = request.progress_bytes == request.header.length_bytes;
@@ -237,8 +238,8 @@ bool Transmission::fill_write() {
   Request& request = *writing_;
   while (request.progress_bytes < request.header.length_bytes) {
     if (filling_ == nullptr) {
-      const size_t length =
-          std::min<size_t>(piece_bytes_max, request.header.length_bytes - request.progress_bytes);
+      const size_t length = std::min<size_t>(streamed_piece_bytes_max,
+                                             request.header.length_bytes - request.progress_bytes);
       filling_ = take_piece(request, length);
       if (filling_ == nullptr) {
         waits_for_room_ = true;

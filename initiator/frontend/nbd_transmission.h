@@ -4,11 +4,11 @@
 // what to send; payload goes between the socket and the request's own buffer without another copy,
 // except for small writes, many of which arrive in one receive.
 //
-// A client's request is cut into pieces of at most piece_bytes_max, each with its own buffer and
-// its own request to the disk. Requests are taken in order: the one that cannot be taken for lack
-// of a slot or of memory stops the reading until others have finished. Since memory is the
-// connection's own, something that will be finished is always under way then, and the largest
-// request fits: nothing can block for ever. On the connection's thread.
+// A client's request is cut into pieces, each with its own buffer and its own request to the disk.
+// Requests are taken in order: the one that cannot be taken for lack of a slot or of memory stops
+// the reading until others have finished. Since memory is the connection's own, something that will
+// be finished is always under way then, and the largest request fits: nothing can block for ever.
+// On the connection's thread.
 #pragma once
 
 #include <memory>
@@ -28,6 +28,9 @@ class Transmission final : public DevicePortOwner {
   static constexpr size_t requests_max = 128;
   // Each request has at least one piece; the rest is for large ones.
   static constexpr size_t piece_bytes_max = BufferPool::slab_bytes_max;
+  // Of a write, or of a read whose pieces may go out as they come: small enough that one piece is
+  // on its way to the disk or the client, and still in the cache, while the next is received.
+  static constexpr size_t streamed_piece_bytes_max = size_t{256} << 10;
   static constexpr size_t pieces_max = requests_max + 2 * payload_bytes_max / piece_bytes_max;
   // Payload of one connection in memory: two of the largest requests.
   static constexpr size_t memory_bytes_max = 2 * size_t{payload_bytes_max};

@@ -150,7 +150,7 @@ TEST_F(NbdServerTest, ClientThatVanishesLeavesItsRequestsToFinish) {
   std::optional<NbdClient> local(path()), remote(path());
   ASSERT_TRUE(local->handshake() && remote->handshake());
   for (NbdClient* client : {&*local, &*remote}) {
-    client->send_request(Command::read, 0, 2 * mib);
+    client->send_request(Command::read, 0, 2 * Transmission::streamed_piece_bytes_max);
     client->send_request(Command::write, 0, 512, 0, std::string(512, 'x'));
   }
   ASSERT_TRUE(eventually_at_disk(6));

@@ -147,8 +147,9 @@ TEST_P(NbdTransmission, ManyRequestsOfOneReceiveAreAnsweredInOneSend) {
 }
 
 TEST_P(NbdTransmission, LargestRequestIsCutForTheDiskAndPutTogetherForTheClient) {
-  uint64_t longest = 0;
+  uint64_t longest_read = 0, longest_write = 0;
   peer.device.on_submit = [&](const BlockRequest& request) {
+    uint64_t& longest = request.operation == BlockOperation::read ? longest_read : longest_write;
     longest = std::max(longest, request.length_bytes);
   };
   const std::string data = pattern(payload_bytes_max, 3);
@@ -157,7 +158,9 @@ TEST_P(NbdTransmission, LargestRequestIsCutForTheDiskAndPutTogetherForTheClient)
   peer.read(mib, payload_bytes_max);
   ASSERT_EQ(peer.settle().size(), 2u);
   EXPECT_EQ(peer.settle()[1].data, data);
-  EXPECT_EQ(longest, Transmission::piece_bytes_max);
+  EXPECT_EQ(longest_write, Transmission::streamed_piece_bytes_max);
+  EXPECT_EQ(longest_read,
+            GetParam() ? Transmission::streamed_piece_bytes_max : Transmission::piece_bytes_max);
 }
 
 TEST_P(NbdTransmission, LargePayloadIsReceivedIntoTheRequestsOwnMemory) {
@@ -167,15 +170,15 @@ TEST_P(NbdTransmission, LargePayloadIsReceivedIntoTheRequestsOwnMemory) {
     memory[0] = request.data;
     seen = memory.data();
   };
-  peer.to_server = as_text(encode_request({0, Command::write, 1, 0, 1 << 19}));
+  peer.to_server = as_text(encode_request({0, Command::write, 1, 0, 1 << 18}));
   peer.move_to_server();
   std::array<iovec, 2> targets;
   const size_t count = peer.transmission.receive_targets(targets);
   const void* place = targets[0].iov_base;
   EXPECT_EQ(count, 2u);
-  EXPECT_EQ(targets[0].iov_len, size_t{1} << 19);
+  EXPECT_EQ(targets[0].iov_len, size_t{1} << 18);
   EXPECT_EQ(targets[1].iov_len, request_bytes) << "no payload behind it may be caught and copied";
-  peer.to_server = pattern(1 << 19, 4);
+  peer.to_server = pattern(1 << 18, 4);
   peer.move_to_server();
   ASSERT_NE(seen, nullptr);
   EXPECT_EQ(seen->data(), place);
@@ -362,7 +365,7 @@ TEST_P(NbdTransmission, ForcedUnitAccessReachesTheDiskWithEveryPieceOfAChange) {
   peer.device.on_submit = [&](const BlockRequest& request) {
     seen.emplace_back(request.operation, request.force_unit_access);
   };
-  peer.write(0, pattern(2 * mib, 1), command_flag::fua);
+  peer.write(0, pattern(2 * Transmission::streamed_piece_bytes_max, 1), command_flag::fua);
   peer.write(0, pattern(512, 1));
   peer.read(0, 512, command_flag::fua);
   peer.send(Command::trim, 0, 512, command_flag::fua);
@@ -410,7 +413,7 @@ TEST(NbdTransmissionStructured, LongReadComesInChunksUnlessForbidden) {
   peer.read(0, 4 * mib, command_flag::df);
   const auto& replies = peer.settle();
   ASSERT_EQ(replies.size(), 2u);
-  EXPECT_EQ(replies[0].chunks, 4);
+  EXPECT_EQ(replies[0].chunks, 4 * mib / Transmission::streamed_piece_bytes_max);
   EXPECT_EQ(replies[1].chunks, 1);
 }
 
