@@ -30,7 +30,7 @@ template <typename Transfer>
 std::optional<Outcome> objection(const MappedUnit& unit, const Transfer& command) {
   if (command.protect != 0) return invalid_field_in_cdb(1, 7);
   if (!unit.holds(command.lba, command.blocks)) return illegal_request(asc::lba_out_of_range);
-  if (unit.bytes(command.blocks) > transfer_bytes_max) {
+  if (command.blocks > transfer_blocks_max) {
     return invalid_field_in_cdb(length_field(command.size), 7);
   }
   return std::nullopt;

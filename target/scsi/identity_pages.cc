@@ -48,7 +48,7 @@ BlockLimits block_limits(const MappedUnit& unit) {
   limits.write_same_no_zero = true;
   limits.optimal_transfer_granularity_blocks =
       static_cast<uint16_t>(std::max<uint32_t>(1, blocks(geometry.physical_block_bytes)));
-  limits.maximum_transfer_blocks = blocks(transfer_bytes_max);
+  limits.maximum_transfer_blocks = transfer_blocks_max;
   limits.optimal_transfer_blocks = blocks(transfer_bytes_optimal);
   limits.maximum_write_same_blocks = blocks(write_same_bytes_max);
   if (unit.can_unmap) {

@@ -10,8 +10,9 @@
 
 namespace vjbod::scsi {
 
-// READ, WRITE, VERIFY. Larger than the task's buffer: it goes through in pieces.
-inline constexpr uint64_t transfer_bytes_max = uint64_t{32} << 20;
+// READ, WRITE, VERIFY: 32 MiB in blocks of 512 bytes. Larger than the task's buffer: it goes
+// through in pieces. Conformance suites take it for granted that so many blocks go at once.
+inline constexpr uint32_t transfer_blocks_max = 65536;
 // What goes in one piece, and is fastest.
 inline constexpr uint64_t transfer_bytes_optimal = task_buffer_bytes_max;
 // WRITE SAME: a nonzero pattern is written out, which must end before initiators lose patience.

@@ -82,7 +82,7 @@ TEST_F(PrimaryCommands, TheIdentityComesFromTheUuid) {
 
 TEST_F(PrimaryCommands, TheBlockLimitsAreThoseThatAreEnforced) {
   const auto limits = parse_block_limits(page(0xb0)).value();
-  EXPECT_EQ(limits.maximum_transfer_blocks, transfer_bytes_max / 512);
+  EXPECT_EQ(limits.maximum_transfer_blocks, transfer_blocks_max);
   EXPECT_EQ(limits.maximum_write_same_blocks, write_same_bytes_max / 512);
   EXPECT_EQ(limits.maximum_unmap_blocks, unmap_blocks_max);
   EXPECT_EQ(limits.maximum_unmap_descriptors, unmap_descriptors_max);

@@ -123,10 +123,10 @@ TEST_F(ReadWrite, ProtectionInformationIsRefusedWithTheFieldNamed) {
 }
 
 TEST_F(ReadWrite, ATransferBeyondTheReportedMaximumIsRefused) {
-  auto large = std::make_shared<TestBackstore>(2 * transfer_bytes_max / 512);
+  auto large = std::make_shared<TestBackstore>(2 * transfer_blocks_max);
   store = large;
   open();
-  const auto most = static_cast<uint32_t>(transfer_bytes_max / 512);
+  const auto most = transfer_blocks_max;
   EXPECT_EQ(run_read(Read{.size = CdbSize::sixteen, .blocks = most}, 0).ending(), "GOOD");
   const TestTask& more = run_read(Read{.size = CdbSize::sixteen, .blocks = most + 1}, 0);
   EXPECT_EQ(more.ending(), "05/24/00");
