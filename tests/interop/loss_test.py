@@ -14,7 +14,7 @@ def fio_verify(uri, seconds, **more):
     """Writes for `seconds` while verifying what it wrote."""
     command = ["fio", "--name=v", "--ioengine=nbd", f"--uri={uri}", "--rw=randwrite", "--bs=4k", "--size=96m", "--iodepth=16",
                "--time_based", f"--runtime={seconds}", "--verify=crc32c", "--verify_fatal=1", "--verify_backlog=64",
-               "--output-format=terse"]
+               "--verify_state_save=0", "--output-format=terse"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
 
 

@@ -77,7 +77,7 @@ class WholePath(b.BoxTest):
         info = b.run("nbdinfo", "--json", "--", uri).stdout
         self.assertIn('"block_size_minimum": 4096', info)
         b.run("fio", "--name=v", "--ioengine=nbd", f"--uri={uri}", "--rw=randwrite", "--bs=4k-64k", "--size=64m", "--iodepth=16",
-              "--verify=crc32c", "--verify_fatal=1", "--do_verify=1", "--randrepeat=1", timeout=180)
+              "--verify=crc32c", "--verify_fatal=1", "--do_verify=1", "--randrepeat=1", "--verify_state_save=0", timeout=180)
 
     def test_growth_of_the_lun_is_followed(self):
         uri = self.boxes.create("disk1", "64M")

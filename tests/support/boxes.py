@@ -172,6 +172,10 @@ path = "{self.dir}/pool"
     def json(self, *arguments):
         return json.loads(self.cli(*arguments, "-o", "json").stdout)
 
+    def json_of_failing(self, *arguments):
+        """For commands whose exit status tells of what they found."""
+        return json.loads(self.cli(*arguments, "-o", "json", check=False).stdout)
+
     def create(self, disk, size="256M", *more):
         self.cli("create", disk, "--peer", "nas2", "--pool", "tank", "--size", size, *more)
         return self.uri(disk)
