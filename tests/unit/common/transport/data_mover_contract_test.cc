@@ -45,6 +45,7 @@ class DataMoverContract : public ::testing::Test {
   void log_in(iscsi::NegotiatedParameters parameters = {}) {
     parameters.our_max_recv_data_segment_length = 64 * 1024;
     parameters.peer_max_recv_data_segment_length = 64 * 1024;
+    World::adjust(parameters);
     world.initiator()->enable_full_feature(parameters, initiator_numbers);
     world.target()->enable_full_feature(parameters, target_numbers);
   }
@@ -94,8 +95,9 @@ class DataMoverContract : public ::testing::Test {
   SequenceNumbers initiator_numbers, target_numbers;
 };
 
-using Worlds =
-    ::testing::Types<MemoryWorld<DataPlacement::early>, MemoryWorld<DataPlacement::late>, TcpWorld>;
+using Worlds = ::testing::Types<MemoryWorld<DataPlacement::early>, MemoryWorld<DataPlacement::late>,
+                                TcpWorld<TcpFlavour::plain>, TcpWorld<TcpFlavour::digests>,
+                                TcpWorld<TcpFlavour::small_segments>>;
 TYPED_TEST_SUITE(DataMoverContract, Worlds);
 
 // --- 2. control PDUs ---
@@ -357,7 +359,7 @@ TYPED_TEST(DataMoverContract, ACancelledGetIsDoneWithoutThePeerAndItsMemoryIsLef
 
 TYPED_TEST(DataMoverContract, ACancelledPutIsDoneWithoutThePeer) {
   this->log_in();
-  std::vector<std::byte> read(size_t{32} << 20);
+  std::vector<std::byte> read(size_t{4} << 20);
   const auto task = this->command(5, {}, read).task;
   this->world.stall_initiator();
   auto data = std::make_unique<std::vector<std::byte>>(pattern(read.size(), 7));
@@ -442,7 +444,7 @@ TYPED_TEST(DataMoverContract, WhatWasQueuedBeforeTerminateStillArrives) {
 TYPED_TEST(DataMoverContract, TerminateDoesNotWaitLongForAPeerThatTakesNothing) {
   this->log_in();
   this->world.stall_initiator();
-  for (int i = 0; i < 1000; ++i)
+  for (int i = 0; i < 20; ++i)
     this->world.target()->send_control(iscsi::NopIn{}, pattern(60000, 1));
   this->world.target()->terminate({Errc::timed_out, "No life."});
   EXPECT_TRUE(this->world.run_until([&] { return this->target_events.closed.has_value(); }));

@@ -83,6 +83,7 @@ class Recorder final : public DataMoverEvents {
 template <DataPlacement placement>
 class MemoryWorld {
  public:
+  static void adjust(iscsi::NegotiatedParameters&) {}
   MemoryWorld() : pair_(make_memory_pair(reactor_, {.placement = placement})) {}
 
   std::unique_ptr<DataMover>& initiator() { return pair_.initiator; }
@@ -143,9 +144,22 @@ class StallingStream final : public ByteStream, private ByteStreamEvents {
   bool stalled_ = false;
 };
 
+enum class TcpFlavour { plain, digests, small_segments };
+
 // Over a socket pair, on the reactor of the daemons.
+template <TcpFlavour flavour>
 class TcpWorld {
  public:
+  static void adjust(iscsi::NegotiatedParameters& parameters) {
+    if (flavour == TcpFlavour::digests) parameters.header_digest = parameters.data_digest = true;
+    if (flavour == TcpFlavour::small_segments) {
+      // Nothing here is a multiple of a word or of anything else.
+      parameters.our_max_recv_data_segment_length = 60001;
+      parameters.peer_max_recv_data_segment_length = 60001;
+      parameters.max_burst_length = 130003;
+    }
+  }
+
   TcpWorld() {
     std::array<int, 2> fds{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds.data()), 0);
