@@ -32,7 +32,7 @@ double cpu_seconds() {
 }
 
 // Keeps `depth` operations outstanding for the run time.
-class Load : private OpOwner {
+class Load final : private OpOwner {
  public:
   Load(Backstore& backstore, OpKind kind, bool fua, size_t depth)
       : kind_(kind), fua_(fua), ops_(depth), memory_(depth * operation_bytes + 4096) {
