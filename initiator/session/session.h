@@ -65,6 +65,7 @@ class Session final : public ScsiChannel, private transport::DataMoverEvents {
 
   bool in_full_feature() const { return state_ == State::full_feature; }
   size_t commands_under_way() const { return commands_under_way_; }
+  uint64_t commands_answered() const { return commands_answered_; }
   std::string peer() const { return mover_->peer(); }
   std::string local() const { return mover_->local(); }
   transport::Kind kind() const { return mover_->capabilities().kind; }
@@ -130,6 +131,7 @@ class Session final : public ScsiChannel, private transport::DataMoverEvents {
   std::vector<uint16_t> free_slots_;
   IntrusiveList<ChannelCommand> issued_;  // oldest first
   size_t commands_under_way_ = 0;
+  uint64_t commands_answered_ = 0;
   bool window_was_closed_ = false;  // somebody waits for on_window_open
   TimePoint window_closed_at_{};
 

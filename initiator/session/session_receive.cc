@@ -111,6 +111,7 @@ void Session::on_pdu(const iscsi::ScsiResponse& pdu, const transport::ReceivedCo
   slot->command = nullptr;
   free_slots_.push_back(static_cast<uint16_t>(slot - slots_.data()));
   --commands_under_way_;
+  ++commands_answered_;
   command.owner->on_command_done(command, completion);
   if (state_ == State::draining && commands_under_way_ == 0) send_logout();
 }

@@ -89,6 +89,7 @@ void Supervisor::perform(const SupervisorAction& action) {
       log_.info("online over {} at {}, session {}", transport::name_of(session_->kind()),
                 session_->peer(), generation_);
       last_logged_.clear();
+      answered_before_online_ = session_->commands_answered();
       client_.on_online();
       return;
     case SupervisorAction::Kind::close_session: {
@@ -153,6 +154,8 @@ void Supervisor::on_logged_in() {
 void Supervisor::on_session_closed(const Error& reason, bool) {
   SupervisorInput closed{SupervisorEvent::session_closed};
   closed.close = close_kind(session_->login_failure());
+  closed.was_useful =
+      machine_.was_online() && session_->commands_answered() > answered_before_online_;
   // Such targets do not always say that it was the authentication.
   md5_only_next_ = session_->login_failure() != nullptr && !with_md5_only_;
   if (closed.close == CloseKind::redirect)

@@ -113,11 +113,12 @@ class Supervisor final : private SessionEvents, private Deferred {
   std::vector<std::unique_ptr<Session>> retired_;
   std::vector<std::unique_ptr<transport::ConnectAttempt>> retired_attempts_;
   uint64_t generation_ = 0;
-  bool announced_ = false;       // the client knows of this generation
-  bool with_md5_only_ = false;   // of the session's login
-  bool md5_only_works_ = false;  // it was what this target took
-  bool md5_only_next_ = false;   // the other way has just failed
-  Error close_reason_;           // for the next close_session
+  uint64_t answered_before_online_ = 0;  // commands: the probe's
+  bool announced_ = false;               // the client knows of this generation
+  bool with_md5_only_ = false;           // of the session's login
+  bool md5_only_works_ = false;          // it was what this target took
+  bool md5_only_next_ = false;           // the other way has just failed
+  Error close_reason_;                   // for the next close_session
   std::optional<PathCandidate> path_;
   std::optional<LastError> last_error_;
   std::string last_logged_;

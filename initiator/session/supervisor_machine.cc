@@ -142,11 +142,11 @@ SupervisorMachine::Actions SupervisorMachine::in_draining(const SupervisorInput&
       if (goal_ == State::backing_off) goal_ = State::connecting;
       return {};
     case Event::session_closed: {
-      const bool stable = was_online_ && input.now - online_since_ >= online_stable;
+      const bool success = was_success(input);
       was_online_ = false;
       if (goal_ == State::connecting) return begin_anew();
       if (goal_ == State::backing_off) {
-        if (stable) backoff_.reset();
+        if (success) backoff_.reset();
         return try_next_path();
       }
       enter(goal_);
@@ -168,6 +168,10 @@ SupervisorMachine::Actions SupervisorMachine::in_backing_off(const SupervisorInp
     }
     default: return {};
   }
+}
+
+bool SupervisorMachine::was_success(const SupervisorInput& closed) const {
+  return was_online_ && (closed.was_useful || closed.now - online_since_ >= online_stable);
 }
 
 SupervisorMachine::Actions SupervisorMachine::begin_anew() {
@@ -194,11 +198,9 @@ SupervisorMachine::Actions SupervisorMachine::back_off() {
 
 SupervisorMachine::Actions SupervisorMachine::session_lost(const SupervisorInput& input) {
   const bool from_online = was_online_;
+  if (was_success(input)) backoff_.reset();
   was_online_ = false;
-  if (from_online) {
-    if (input.now - online_since_ >= online_stable) backoff_.reset();
-    return back_off();
-  }
+  if (from_online) return back_off();
   switch (input.close) {
     case CloseKind::authentication:
       // The same account on another path is the same account.

@@ -26,8 +26,8 @@ namespace vjbod::initiator {
 // Tries that the target refuses the authentication of; then a person has to look (retrying a wrong
 // secret for hours locks accounts and hides the reason).
 inline constexpr uint32_t authentication_failures_max = 3;
-// A session that was online for less does not count as a success: the wait before the next try
-// goes on growing, so that a target that drops us at once is not stormed.
+// A session that was online for less, and carried no command, does not count as a success: the
+// wait before the next try goes on growing, so that a target that drops us at once is not stormed.
 inline constexpr Duration online_stable = std::chrono::seconds(1);
 
 enum class SupervisorState : uint8_t {
@@ -67,6 +67,7 @@ struct SupervisorInput {
   TimePoint now{};
   CloseKind close = CloseKind::lost;  // of session_closed
   std::string redirect_address{};     // of CloseKind::redirect
+  bool was_useful = false;            // of session_closed: commands were answered while online
 };
 
 struct SupervisorAction {
@@ -117,6 +118,7 @@ class SupervisorMachine {
   Actions in_draining(const SupervisorInput& input);
   Actions in_backing_off(const SupervisorInput& input);
 
+  bool was_success(const SupervisorInput& closed) const;
   Actions begin_anew();
   Actions try_next_path();
   Actions back_off();

@@ -15,7 +15,7 @@ class SupervisorMachineTest : public testing::Test {
  protected:
   std::vector<SupervisorAction> give(Event event, CloseKind close = CloseKind::lost,
                                      std::string redirect = {}) {
-    return machine.handle({event, now, close, std::move(redirect)});
+    return machine.handle({event, now, close, std::move(redirect), false});
   }
   void go_online() {
     give(Event::start);
@@ -92,6 +92,20 @@ TEST_F(SupervisorMachineTest, DoesNotStormATargetThatDropsEverySession) {
     give(Event::probe_passed);
   }
   EXPECT_GE(last, 20s);
+}
+
+TEST_F(SupervisorMachineTest, StaysQuickWhileEverySessionGetsWorkDone) {
+  go_online();
+  for (int i = 0; i < 100; ++i) {
+    now += 10ms;
+    const auto actions =
+        machine.handle({Event::session_closed, now, CloseKind::lost, {}, /*was_useful=*/true});
+    ASSERT_LE(actions[0].delay, 100ms);
+    give(Event::time_over);
+    give(Event::connected);
+    give(Event::logged_in);
+    give(Event::probe_passed);
+  }
 }
 
 TEST_F(SupervisorMachineTest, GivesUpAfterThreeRefusedAuthenticationsUntilStarted) {
@@ -217,7 +231,7 @@ TEST_F(SupervisorMachineTest, ProbesAgainWithoutANewSessionWhenTheLunHasChanged)
 TEST_F(SupervisorMachineTest, WaitsWithoutAnyPath) {
   SupervisorMachine without({}, {}, Random(1));
 
-  const auto actions = without.handle({Event::start, now, CloseKind::lost, {}});
+  const auto actions = without.handle({Event::start, now, CloseKind::lost, {}, false});
 
   ASSERT_EQ(actions.size(), 1u);
   EXPECT_EQ(actions[0].kind, Do::sleep);
