@@ -22,11 +22,12 @@ using namespace vjbod::initiator::nbd;
 
 namespace {
 
-constexpr uint64_t disk_bytes = 4 << 20;
+// Just large enough for a request of more than one piece.
+constexpr uint64_t disk_bytes = Transmission::streamed_piece_bytes_max + (8 << 10);
 constexpr size_t handshake_output_max = 64 << 10;
 
 // The connection's part, without a socket.
-class Server final : private Deferred {
+class Server final : public Deferred {
  public:
   Server(ConstBytes from_client, Random cuts, uint8_t behaviour)
       : input_(from_client),
