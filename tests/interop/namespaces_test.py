@@ -23,7 +23,7 @@ class Namespaces(unittest.TestCase):
     def setUp(self):
         b.need("ip", "fio", "nbdcopy", "qemu-io")
         if os.geteuid() != 0:
-            raise unittest.SkipTest("network namespaces need root")
+            b.skip("network namespaces need root")
         self.addCleanup(lambda: [ip("netns", "del", name, check=False) for name in (HOST, TARGET)])
         for name in (HOST, TARGET):
             ip("netns", "add", name)
@@ -39,9 +39,14 @@ class Namespaces(unittest.TestCase):
         self.addCleanup(self.boxes.close)
         try:
             self.boxes.start()
+            # A link that has just been made takes a moment to have a carrier.
+            b.eventually(lambda: sum(pair["usable"] for pair in self.ranked()) == 2, what="both links being up")
         except BaseException:
             sys.stderr.write(self.boxes.logs())
             raise
+
+    def ranked(self):
+        return self.boxes.json("interfaces", "nas2")["pairs"]
 
     def sent(self, link):
         """Bytes that the host has sent over a link."""
@@ -55,12 +60,7 @@ class Namespaces(unittest.TestCase):
         return {link: self.sent(link) - before[link] for link in LINKS}
 
     def test_data_flow_over_the_chosen_pair_only_and_forcing_the_other_moves_them(self):
-        def ranked():
-            return self.boxes.json("interfaces", "nas2")["pairs"]
-
-        # A link that has just been made takes a moment to have a carrier.
-        b.eventually(lambda: sum(pair["usable"] for pair in ranked()) == 2, what="both links being up")
-        pairs = ranked()
+        pairs = self.ranked()
         self.assertEqual(pairs[0]["host"]["name"], "data0", pairs)
         self.assertEqual(pairs[0]["iser_reason_code"], "no-rdma-device")
         uri = self.boxes.create("disk1", "128M")
@@ -103,7 +103,7 @@ class Namespaces(unittest.TestCase):
         self.assertEqual(checks["data-path"]["result"], "ok")
         ip("-n", HOST, "link", "set", "mgmt0", "mtu", "9000")
         checks = {check["name"]: check for check in self.boxes.json_of_failing("preflight", "nas2")["checks"]}
-        self.assertEqual(checks["mtu"]["result"], "failed")
+        self.assertEqual(checks["mtu"]["result"], "failed", checks)
 
 
 if __name__ == "__main__":
