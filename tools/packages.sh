@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what VJBOD needs, all of it Debian 12 packages. Usage: packages.sh build|test|demo|lint ...  (default: build)
+# Installs what VJBOD needs, all of it Debian 12 packages. Usage: packages.sh build|test|demo|bench|lint ...  (default: build)
 # Does nothing, and needs no network, when everything is there already.
 set -euo pipefail
 
@@ -11,6 +11,7 @@ build=(cmake ninja-build ccache g++ pkg-config libboost1.81-dev libprotobuf-dev 
 test=(libiscsi-bin tgt qemu-utils qemu-block-extra libnbd-bin nbdfuse nbdkit fio tshark iproute2 ethtool e2fsprogs
   python3 procps openssl util-linux mount clang-16 libclang-rt-16-dev)
 demo=(libnbd-bin python3)  # for quickstart.sh
+bench=(fio tgt qemu-utils qemu-block-extra libiscsi-bin python3)  # what bench.sh compares with
 lint=(clang-format-14 clang-tidy-14 man-db pandoc python3)
 
 wanted=()
@@ -19,8 +20,9 @@ for set in "${@:-build}"; do
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     demo) wanted+=("${demo[@]}") ;;
+    bench) wanted+=("${bench[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
-    *) echo "packages.sh: unknown set \"$set\"; use build, test, demo or lint" >&2; exit 2 ;;
+    *) echo "packages.sh: unknown set \"$set\"; use build, test, demo, bench or lint" >&2; exit 2 ;;
   esac
 done
 
