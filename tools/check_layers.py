@@ -17,6 +17,7 @@ ALLOWED = {
     "common/transport": ["common/base", "common/runtime", "common/iscsi"],
     "common/transport/memory": ["common/base", "common/runtime", "common/iscsi", "common/transport"],
     "common/transport/tcp": ["common/base", "common/runtime", "common/iscsi", "common/transport"],
+    "common/transport/iser": ["common/base", "common/runtime", "common/iscsi", "common/transport"],
     "common/config": ["common/base", "common/runtime"],
     "common/net": ["common/base"],
     "common/rpc": ["common/base", "common/runtime", "common/config", "common/net", "proto"],
@@ -41,6 +42,7 @@ RESTRICTED = [
     (re.compile(r"grpc|google/protobuf"), ["common/rpc", "target/control", "target", "initiator/control", "initiator",
                                            "tools/vjbod"]),
     (re.compile(r"liburing"), ["target/backstore"]),
+    (re.compile(r"infiniband/|rdma/"), ["common/transport/iser"]),
     (re.compile(r"spdlog"), ["common/base", "common/rpc"]),  # rpc: what gRPC itself says becomes a log line
 ]
 # Pure by name: no event loop, no clock, no log.
