@@ -31,16 +31,11 @@ void PduSender::take_off(const Item& item) {
     control_waiting_bytes_ -= item.payload.size();
     --must_arrive_;
   }
-  if (item.kind == ItemKind::data_in && item.copied) {
-    --must_arrive_;
-    copies_sent_ = item.copies_mark;
-  }
 }
 
 void PduSender::pop() {
   take_off(queue_.front());
   queue_.pop_front();
-  ++popped_;
 }
 
 // --- queueing ---
@@ -66,32 +61,18 @@ void PduSender::queue_control(const iscsi::Pdu& pdu, ConstBytes data) {
   ++control_waiting_;
   ++must_arrive_;
   control_waiting_bytes_ += length;
-  last_status_item_ = number_of(queue_.size());
 }
 
-// Only a response without sense may go with the data, and only if no other PDU with a StatSN stands
-// behind that data: StatSN must arrive in order.
+// Only a response without sense may go with the data, and only if nothing stands behind that data:
+// StatSN must arrive in order.
 bool PduSender::send_as_status(const iscsi::ScsiResponse& response) {
-  if (response.response != 0 || response.status != 0) return false;
+  if (response.response != 0 || response.status != 0 || queue_.empty()) return false;
   if (response.bidirectional_read_overflow || response.bidirectional_read_underflow) return false;
-  uint64_t number;
-  if (expected_response_ && expected_response_->first == response.itt)
-    number = expected_response_->second;
-  else if (!queue_.empty())
-    number = number_of(queue_.size() - 1);
-  else
-    return false;
-  if (number < popped_ || number + 1 < last_status_item_) return false;
-  Item& item = queue_[static_cast<size_t>(number - popped_)];
+  Item& item = queue_[queue_.size() - 1];
   if (item.kind != ItemKind::data_in || item.itt != response.itt || item.status) return false;
   item.status =
       Status{response.stat_sn, response.residual_count, response.overflow, response.underflow};
-  last_status_item_ = number + 1;
   return true;
-}
-
-void PduSender::expect_response(const TargetTransferTable::Task& task) {
-  expected_response_.emplace(task.itt, task.put_item);
 }
 
 void PduSender::queue_command(TaskHandle handle, const iscsi::ScsiCommand& command,
@@ -114,8 +95,6 @@ uint32_t PduSender::data_in_count(size_t size) const {
 void PduSender::queue_put(TargetTransferTable::Task& task, uint64_t offset, ConstBytes data) {
   VJBOD_CHECK(offset + data.size() <= UINT32_MAX, "the Buffer Offset has 32 bits");
   if (data.empty()) return target_tasks_.set_over(task);
-  if (expected_response_ && expected_response_->first == task.itt) expected_response_.reset();
-  const Bytes copy = data.size() <= copied_put_max_bytes ? copies_.allocate(data.size()) : Bytes();
   Item& item = push(ItemKind::data_in);
   item.task = task.handle;
   item.itt = task.itt;
@@ -124,16 +103,6 @@ void PduSender::queue_put(TargetTransferTable::Task& task, uint64_t offset, Cons
   item.burst_left = parameters_.max_burst_length;
   item.payload = data;
   task.sequence_count += data_in_count(data.size());
-  task.put_item = number_of(queue_.size() - 1);
-  if (!copy.empty()) {
-    std::memcpy(copy.data(), data.data(), data.size());
-    item.payload = copy;
-    item.copied = true;
-    item.copies_mark = copies_.mark();
-    item.task = no_task;
-    ++must_arrive_;
-    target_tasks_.set_over(task);
-  }
 }
 
 void PduSender::queue_r2t(TaskHandle handle) {
@@ -209,7 +178,6 @@ bool PduSender::fill() {
 void PduSender::batch_sent() {
   batch_.clear();
   batch_must_arrive_ = false;
-  copies_.release(copies_sent_);
 }
 
 void PduSender::add_pdu(const iscsi::Pdu& pdu, ConstBytes payload, TaskHandle owner) {
@@ -269,7 +237,6 @@ void PduSender::add_data_in(Item& item) {
   item.offset += size;
   item.burst_left -= static_cast<uint32_t>(size);
   if (item.burst_left == 0) item.burst_left = parameters_.max_burst_length;
-  if (item.copied) batch_must_arrive_ = true;
   if (!last) return;
   if (item.task != no_task) batch_.add_done(item.task);
   if (item.owned != nullptr) batch_.keep(std::move(item.owned));

@@ -13,7 +13,6 @@
 #include "common/iscsi/parameters.h"
 #include "common/iscsi/pdu.h"
 #include "common/transport/data_mover.h"
-#include "common/transport/tcp/byte_ring.h"
 #include "common/transport/tcp/initiator_transfer_table.h"
 #include "common/transport/tcp/ring_queue.h"
 #include "common/transport/tcp/send_batch.h"
@@ -23,9 +22,6 @@ namespace vjbod::transport {
 
 class PduSender {
  public:
-  // put_data of up to this size is copied, so that the task's status can leave in the same write.
-  static constexpr size_t copied_put_max_bytes = 8 * 1024;
-  static constexpr size_t copies_max_bytes = 256 * 1024;
   // Above these the mover stops to take PDUs in, because most of them lead to an answer. Well below
   // DataMover::control_queue_max, which leaves room for answers that are not made at once.
   static constexpr size_t crowded_pdus = DataMover::control_queue_max / 2;
@@ -38,14 +34,13 @@ class PduSender {
   void enable_full_feature(const iscsi::NegotiatedParameters& parameters,
                            const SequenceNumbers& numbers);
 
+  // A good SCSI Response right behind its task's data goes as the status of the last Data-In (the S
+  // bit, RFC 7143 section 11.7.3).
   void queue_control(const iscsi::Pdu& pdu, ConstBytes data);
   void queue_command(TaskHandle handle, const iscsi::ScsiCommand& command, ConstBytes immediate);
   void queue_put(TargetTransferTable::Task& task, uint64_t offset, ConstBytes data);
   void queue_r2t(TaskHandle handle);
   void queue_data_out(TaskHandle handle, const iscsi::R2t& r2t);
-  // The put is done and the task's owner is about to hear of it: a good SCSI Response that it sends
-  // at once can go as the status of the put's last Data-In (the S bit, RFC 7143 section 11.7.3).
-  void expect_response(const TargetTransferTable::Task& task);
 
   // The task's lent memory is not read any more, whatever is still queued for it.
   void give_back(TaskHandle handle);
@@ -74,7 +69,6 @@ class PduSender {
   enum class ItemKind : uint8_t { nothing, control, command, data_in, r2t, data_out };
   struct ItemFields {
     ItemKind kind = ItemKind::nothing;
-    bool copied = false;         // data_in: the payload is in copies_
     bool is_response = false;    // control: a SCSI Response
     uint8_t header_length = 0;   // control, command
     uint8_t trailer_length = 0;  // control
@@ -86,7 +80,6 @@ class PduSender {
     uint32_t r2t_left = 0;    // data_out
     uint64_t offset = 0;
     ConstBytes payload;  // what is left of it
-    uint64_t copies_mark = 0;
     iscsi::LunField lun{};
     std::optional<Status> status;
     std::unique_ptr<std::byte[]> owned;
@@ -109,19 +102,13 @@ class PduSender {
   void add_r2t(Item& item);
   void add_data_out(Item& item);
   void add_pdu(const iscsi::Pdu& pdu, ConstBytes payload, TaskHandle owner);
-  uint64_t number_of(size_t index) const { return popped_ + index; }
 
   TargetTransferTable& target_tasks_;
   InitiatorTransferTable& initiator_tasks_;
   iscsi::NegotiatedParameters parameters_;
   const SequenceNumbers* numbers_ = nullptr;
   RingQueue<Item> queue_;
-  uint64_t popped_ = 0;            // items are numbered in the order they were queued
-  uint64_t last_status_item_ = 0;  // number of the last item that carries a StatSN, plus one
-  std::optional<std::pair<uint32_t, uint64_t>> expected_response_;  // ITT, item
   SendBatch batch_;
-  ByteRing copies_{copies_max_bytes};
-  uint64_t copies_sent_ = 0;
   size_t control_waiting_ = 0;
   size_t control_waiting_bytes_ = 0;
   size_t must_arrive_ = 0;

@@ -31,7 +31,6 @@ class TargetTransferTable {
     bool over = false;            // moving, and on_transfer_done is all that is missing
     uint32_t transfer = 0;        // counts the transfers
     uint32_t sequence_count = 0;  // Data-In PDUs and R2Ts so far: the next DataSN and R2TSN
-    uint64_t put_item = 0;        // the sender's number for the last put
     // get
     Bytes into;           // what is still to be filled
     uint64_t offset = 0;  // of into, in the task's data

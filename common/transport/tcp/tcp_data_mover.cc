@@ -166,7 +166,6 @@ void TcpDataMover::deliver_transfers_done() {
   for (size_t i = 0; i < transfers_done_.size() && state_ == State::running; ++i) {
     const TaskHandle handle = transfers_done_[i];
     TargetTransferTable::Task& task = target_tasks_.get(handle);
-    if (task.moving == TargetTransferTable::Moving::put) sender_.expect_response(task);
     task.moving = TargetTransferTable::Moving::none;
     events_->on_transfer_done(handle);
   }

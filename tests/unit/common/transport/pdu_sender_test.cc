@@ -93,27 +93,6 @@ TEST_F(PduSenderTest, DataSnGoesOnInTheNextPut) {
   EXPECT_EQ(pdus[0].as<iscsi::DataIn>().buffer_offset, 9000u);
 }
 
-TEST_F(PduSenderTest, SmallPutsAreOverAtOnceAndTheirMemoryIsFree) {
-  std::vector<std::byte> data(PduSender::copied_put_max_bytes, std::byte{7});
-  auto& task = put(5, data);
-  EXPECT_TRUE(task.over);
-  std::fill(data.begin(), data.end(), std::byte{0});
-  const auto pdus = send_all();
-  ASSERT_EQ(pdus.size(), 2u);
-  EXPECT_EQ(pdus[0].data[0], std::byte{7});
-  EXPECT_TRUE(done.empty());
-}
-
-TEST_F(PduSenderTest, CopiesAreBounded) {
-  const std::vector<std::byte> data(PduSender::copied_put_max_bytes, std::byte{7});
-  const size_t fit = PduSender::copies_max_bytes / data.size();
-  for (uint32_t i = 0; i < fit; ++i) EXPECT_TRUE(put(i, data).over);
-  EXPECT_FALSE(put(1000, data).over);
-  send_all();
-  EXPECT_EQ(done.size(), 1u);
-  EXPECT_TRUE(put(1001, data).over);  // sent copies make room again
-}
-
 TEST_F(PduSenderTest, AGoodResponseRidesOnTheLastDataIn) {
   const std::vector<std::byte> data(5000);
   put(5, data);
@@ -145,11 +124,10 @@ TEST_F(PduSenderTest, AResponseWithSenseIsAPduOfItsOwn) {
 
 TEST_F(PduSenderTest, AResponseNeverOvertakesAPduWithAnEarlierStatSn) {
   const std::vector<std::byte> data(100);
-  auto& task = put(5, data);
+  put(5, data);
   iscsi::NopIn ping;
   ping.stat_sn = SerialNumber(10);
   sender.queue_control(ping, {});
-  sender.expect_response(task);
   respond(5, 11);
   const auto pdus = send_all();
   ASSERT_EQ(pdus.size(), 3u);
@@ -157,14 +135,11 @@ TEST_F(PduSenderTest, AResponseNeverOvertakesAPduWithAnEarlierStatSn) {
   EXPECT_TRUE(pdus[2].is<iscsi::ScsiResponse>());
 }
 
-TEST_F(PduSenderTest, StatusesThatAreGivenInAnotherOrderThanTheDataKeepTheirOrder) {
+TEST_F(PduSenderTest, AStatusGoesAloneWhenOtherDataStandsBehindItsOwn) {
   const std::vector<std::byte> data(100);
-  auto& first = put(1, data);
-  const TaskHandle first_handle = first.handle;
-  auto& second = put(2, data);
-  sender.expect_response(second);
+  put(1, data);
+  put(2, data);
   respond(2, 10);
-  sender.expect_response(target.get(first_handle));
   respond(1, 11);
   const auto pdus = send_all();
   ASSERT_EQ(pdus.size(), 3u);
@@ -175,7 +150,6 @@ TEST_F(PduSenderTest, StatusesThatAreGivenInAnotherOrderThanTheDataKeepTheirOrde
 TEST_F(PduSenderTest, AStatusDoesNotRideOnAnEarlierPutOfTheTask) {
   const std::vector<std::byte> small(100), large(20000);
   auto& task = put(5, small);
-  sender.expect_response(task);
   task.moving = TargetTransferTable::Moving::none;
   target.start_put(task);
   sender.queue_put(task, 100, large);
@@ -187,9 +161,8 @@ TEST_F(PduSenderTest, AStatusDoesNotRideOnAnEarlierPutOfTheTask) {
 
 TEST_F(PduSenderTest, AResponseAfterItsDataWasSentIsAPduOfItsOwn) {
   const std::vector<std::byte> data(20000);
-  auto& task = put(5, data);
+  put(5, data);
   send_all();
-  sender.expect_response(task);
   respond(5, 3);
   const auto pdus = send_all();
   ASSERT_EQ(pdus.size(), 1u);
@@ -220,20 +193,17 @@ TEST_F(PduSenderTest, MemoryGivenBackUnderAStatusIsCopied) {
 }
 
 TEST_F(PduSenderTest, DroppingTransfersLeavesWhatMustArrive) {
-  const std::vector<std::byte> large(20000), small(100);
-  put(1, large);
+  const std::vector<std::byte> data(20000);
+  put(1, data);
   respond(1, 1);
-  put(2, small);
-  respond(2, 2);
-  put(3, large);
-  respond(3, 3, 2);
+  put(2, data);
+  respond(2, 2, 2);
   sender.queue_control(iscsi::LogoutResponse{}, {});
   sender.drop_transfers();
   EXPECT_TRUE(sender.must_flush());
   const auto pdus = send_all();
-  ASSERT_EQ(pdus.size(), 2u);
-  EXPECT_EQ(pdus[0].as<iscsi::DataIn>().itt, 2u);
-  EXPECT_TRUE(pdus[1].is<iscsi::LogoutResponse>());
+  ASSERT_EQ(pdus.size(), 1u);
+  EXPECT_TRUE(pdus[0].is<iscsi::LogoutResponse>());
   EXPECT_FALSE(sender.must_flush());
   EXPECT_EQ(sender.control_waiting(), 0u);
 }

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "common/base/random.h"
-#include "common/transport/tcp/byte_ring.h"
 #include "common/transport/tcp/ring_queue.h"
 #include "common/transport/tcp/send_batch.h"
 #include "common/transport/tcp/slot_table.h"
@@ -80,41 +79,6 @@ TEST(RingQueue, BehavesAsADequeUnderRandomUse) {
       ASSERT_EQ(queue[model.size() - 1].value, model.back());
     }
   }
-}
-
-TEST(ByteRing, SpansThatAreInUseDoNotOverlap) {
-  Random random(1);
-  ByteRing ring(10000);
-  struct Span {
-    Bytes bytes;
-    std::byte fill;
-    uint64_t mark;
-  };
-  std::deque<Span> used;
-  size_t refused = 0;
-  for (int i = 0; i < 5000; ++i) {
-    const size_t size = random.below(3000) + 1;
-    const Bytes bytes = ring.allocate(size);
-    if (bytes.empty()) {
-      ++refused;
-      ASSERT_FALSE(used.empty()) << "there is room when nothing is in use";
-      for (std::byte b : used.front().bytes) ASSERT_EQ(b, used.front().fill);
-      ring.release(used.front().mark);
-      used.pop_front();
-      continue;
-    }
-    ASSERT_EQ(bytes.size(), size);
-    const auto fill = static_cast<std::byte>(i);
-    std::fill(bytes.begin(), bytes.end(), fill);
-    used.push_back({bytes, fill, ring.mark()});
-  }
-  EXPECT_GT(refused, 0u);
-}
-
-TEST(ByteRing, MoreThanItsCapacityIsRefused) {
-  ByteRing ring(100);
-  EXPECT_TRUE(ring.allocate(101).empty());
-  EXPECT_EQ(ring.allocate(100).size(), 100u);
 }
 
 class SendBatchTest : public ::testing::Test {

@@ -191,13 +191,11 @@ TEST_F(TcpMover, EverythingQueuedInOneTurnLeavesInOneWrite) {
   const auto data = counting(4096);
   std::vector<TaskHandle> tasks;
   for (uint32_t i = 0; i < 8; ++i) tasks.push_back(command(i));
-  events.transfer_hook = [&](TaskHandle task) {
-    const auto index =
-        static_cast<uint32_t>(std::find(tasks.begin(), tasks.end(), task) - tasks.begin());
-    respond(index);
-  };
 
-  for (const TaskHandle task : tasks) mover->put_data(task, 0, data);
+  for (uint32_t i = 0; i < 8; ++i) {
+    mover->put_data(tasks[i], 0, data);
+    respond(i);
+  }
   run();
 
   EXPECT_EQ(wires.writes, 1);
