@@ -470,9 +470,10 @@ void DiskManager::forget(const std::string& name, LunEnding ending, StatusDone d
       &PeerLink::Service::Stub::async_interface::DeleteLun;
   const PeerLink::Method<v1::LunRequest, v1::Empty> close_lun =
       &PeerLink::Service::Stub::async_interface::CloseLun;
-  // An unfinished creation leaves no LUN behind; a finished one keeps its data unless told
-  // otherwise.
-  const bool deletes = ending == LunEnding::deleted || gone.phase == DiskRecord::Phase::creating;
+  // An unfinished creation leaves no LUN behind. An unfinished attach is of a LUN that was there
+  // before, with its data.
+  const bool gives_up_creation = gone.phase == DiskRecord::Phase::creating && gone.size_bytes != 0;
+  const bool deletes = ending == LunEnding::deleted || gives_up_creation;
   v1::LunRequest request;
   request.set_lun(gone.lun_name);
   (*link)->call<v1::LunRequest, v1::Empty>(
