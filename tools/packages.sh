@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what VJBOD needs, all of it Debian 12 packages. Usage: packages.sh build|test|demo|bench|lint ...  (default: build)
+# Installs what VJBOD needs, all of it Debian 12 packages. Usage: packages.sh build|test|vm|demo|bench|lint ...  (default: build)
 # Does nothing, and needs no network, when everything is there already.
 set -euo pipefail
 
@@ -10,6 +10,9 @@ build=(cmake ninja-build ccache g++ pkg-config libboost1.81-dev libprotobuf-dev 
 # Real clients and targets, and what the tests are driven with.
 test=(libiscsi-bin tgt qemu-utils qemu-block-extra libnbd-bin nbdfuse nbdkit fio tshark iproute2 ethtool e2fsprogs
   python3 procps openssl util-linux mount clang-16 libclang-rt-16-dev)
+# The test lab: QEMU and what makes an initramfs; then what the guests use, since they see this machine's file system.
+vm=(qemu-system-x86 busybox-static cpio kmod xz-utils python3 debian-archive-keyring
+  rdma-core ibverbs-utils ibverbs-providers rdmacm-utils open-iscsi tgt nbd-client fio iproute2 e2fsprogs sg3-utils)
 demo=(libnbd-bin python3)  # for quickstart.sh
 bench=(fio tgt qemu-utils qemu-block-extra libiscsi-bin python3)  # what bench.sh compares with
 lint=(clang-format-14 clang-tidy-14 man-db pandoc python3)
@@ -19,10 +22,11 @@ for set in "${@:-build}"; do
   case $set in
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${test[@]}") ;;
+    vm) wanted+=("${vm[@]}") ;;
     demo) wanted+=("${demo[@]}") ;;
     bench) wanted+=("${bench[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
-    *) echo "packages.sh: unknown set \"$set\"; use build, test, demo, bench or lint" >&2; exit 2 ;;
+    *) echo "packages.sh: unknown set \"$set\"; use build, test, vm, demo, bench or lint" >&2; exit 2 ;;
   esac
 done
 
