@@ -31,13 +31,25 @@ not_run = {
 }
 
 # Single tests that are not run although their suite is.
-excluded = {
+excluded = {f"iSCSI.iSCSIResiduals.WriteVerify{n}Residuals": "the target does not have the command" for n in (10, 12, 16)}
+
+# With blocks of 4096 bytes.
+excluded_4096 = {name: "the suite sends the CDB of eight blocks with data of eight blocks of 512 bytes, whatever the LUN has"
+                 for name in ("SCSI.Write10.Async", "iSCSI.iSCSITMF.AbortTaskSimpleAsync",
+                              "iSCSI.iSCSITMF.LUNResetSimpleAsync")}
+
+# Tests of which some assertions fail for a reason that we stand by: how many at the most, what those look like, and the reason.
+disputed = {
     **{f"iSCSI.iSCSIResiduals.Write{n}Residuals":
-       "wants a write whose transfer length is beyond the expected one to write a part; ours refuses it and writes nothing"
+       (4, r"task->status,SCSI_STATUS_GOOD|Block was not written correctly",
+        "libiscsi 1.19 wants a write that expects fewer whole blocks than its CDB says to write those and to end GOOD. Ours writes "
+        "nothing and says INVALID FIELD IN INFORMATION UNIT with the overflow as residual, the other choice that FCP-4 gives, "
+        "and the one that later versions of the suite take as well. All its other assertions hold; unruly_test has ours")
        for n in (10, 12, 16)},
-    **{f"iSCSI.iSCSIResiduals.WriteVerify{n}Residuals": "the target does not have the command" for n in (10, 12, 16)},
     "iSCSI.iSCSIdatasn.iSCSIDataSnInvalid":
-        "open: one of its four wrong orders succeeds, and it is not settled whether the suite sent it as immediate data",
+       (3, r"CU_ASSERT_NOT_EQUAL\(ret,0\)",
+        "after the end of the connection, which its first wrong order gets, the suite logs in anew with immediate data and sends "
+        "what follows so, without any Data-Out that could have a wrong number; unruly_test sends all four orders"),
 }
 
 
@@ -45,13 +57,14 @@ class Conformance(t.TargetTest):
     def setUp(self):
         b.need("iscsi-test-cu")
         super().setUp()
-        self.lun("lun1", "128M")
+
+    def make_lun(self, block_bytes):
+        self.lun("lun1", "128M", "--block-size", str(block_bytes))
         self.let_in(t.initiator, "lun1")
         self.let_in(second, "lun1")
         self.url = self.boxes.iscsi_url("lun1")
 
     def names_in(self, suite):
-        """The names of the suite's tests, without what is excluded."""
         listed = b.run("iscsi-test-cu", "-l").stdout.split()
         return [name for name in listed if name.startswith(suite + ".")]
 
@@ -61,23 +74,29 @@ class Conformance(t.TargetTest):
                      timeout=120)
         output = done.stdout + done.stderr
         counted = re.search(r"tests\s+\d+\s+(\d+)\s+(\d+)\s+(\d+)", output)
-        if done.returncode != 0 or not counted or int(counted[1]) == 0 or int(counted[3]) != 0:
-            return f"{name}: exit {done.returncode}\n{output}"
+        failed = f"{name}: exit {done.returncode}\n{output}"
+        if not counted or int(counted[1]) == 0:
+            return failed
+        if done.returncode != 0 or int(counted[3]) != 0:
+            most, looks_like, reason = disputed.get(name, (0, "", ""))
+            assertions = re.findall(r"^\s+\d+\. \S+:\d+\s+- (.*?)(?:    Send.*)?$", output, re.MULTILINE)
+            if not assertions or len(assertions) > most or not all(re.search(looks_like, one) for one in assertions):
+                return failed
+            print(f"{name}: {len(assertions)} failed assertion(s) disputed: {reason}")
         skipped = {line.split("[SKIPPED]")[1].strip() for line in output.splitlines() if "[SKIPPED]" in line}
         skipped.discard("PERSISTENT RESERVE IN is not implemented.")  # the suite asks for it before and after each test
         for reason in sorted(skipped):
             print(f"{name}: skipped a part: {reason}")
         return None
 
-    def test_every_suite_of_the_commands_we_have_passes(self):
-        for names, reason in not_run.items():
+    def run_suites(self, left_out):
+        for names, reason in (*not_run.items(), *left_out.items()):
             print(f"not run: {names}: {reason}")
         failures = []
         for suite in suites:
-            left_out = [name for name in excluded if name.startswith(suite + ".")]
-            for name in left_out:
-                print(f"not run: {name}: {excluded[name]}")
-            names = [n for n in self.names_in(suite) if n not in excluded] if left_out else [suite]
+            names = [suite]
+            if any(name.startswith(suite + ".") for name in (*left_out, *disputed)):
+                names = [name for name in self.names_in(suite) if name not in left_out]
             for name in names:
                 failure = self.run_suite(name)
                 print(f"{name}: {'FAILED' if failure else 'passed'}", flush=True)
@@ -85,6 +104,14 @@ class Conformance(t.TargetTest):
                     failures.append(failure)
         self.assertTrue(self.boxes.target.running())
         self.assertEqual(failures, [], "\n".join(failures))
+
+    def test_every_suite_of_the_commands_we_have_passes(self):
+        self.make_lun(512)
+        self.run_suites(excluded)
+
+    def test_every_suite_passes_with_blocks_of_4096_bytes(self):
+        self.make_lun(4096)
+        self.run_suites({**excluded, **excluded_4096})
 
 
 if __name__ == "__main__":
