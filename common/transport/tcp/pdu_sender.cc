@@ -31,6 +31,7 @@ void PduSender::take_off(const Item& item) {
     control_waiting_bytes_ -= item.payload.size();
     --must_arrive_;
   }
+  if (item.kind == ItemKind::data_in) put_waiting_bytes_ -= item.payload.size();
 }
 
 void PduSender::pop() {
@@ -102,6 +103,7 @@ void PduSender::queue_put(TargetTransferTable::Task& task, uint64_t offset, Cons
   item.data_sn = task.sequence_count;
   item.burst_left = parameters_.max_burst_length;
   item.payload = data;
+  put_waiting_bytes_ += data.size();
   task.sequence_count += data_in_count(data.size());
 }
 
@@ -135,6 +137,7 @@ void PduSender::give_back(TaskHandle handle) {
     }
     // The numbers of Data-In that are never made are free again.
     if (item.kind == ItemKind::data_in) target_tasks_.get(handle).sequence_count = item.data_sn;
+    take_off(item);
     item.kind = ItemKind::nothing;
     item.payload = {};
   }
@@ -234,6 +237,7 @@ void PduSender::add_data_in(Item& item) {
   }
   add_pdu(pdu, item.payload.first(size), item.task);
   item.payload = item.payload.subspan(size);
+  put_waiting_bytes_ -= size;
   item.offset += size;
   item.burst_left -= static_cast<uint32_t>(size);
   if (item.burst_left == 0) item.burst_left = parameters_.max_burst_length;

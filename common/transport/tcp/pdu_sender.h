@@ -26,6 +26,9 @@ class PduSender {
   // DataMover::control_queue_max, which leaves room for answers that are not made at once.
   static constexpr size_t crowded_pdus = DataMover::control_queue_max / 2;
   static constexpr size_t crowded_bytes = size_t{4} << 20;
+  // Data that the peer is too slow to take. More of it would only push out of the CPU's caches what
+  // is about to be sent.
+  static constexpr size_t crowded_put_bytes = size_t{512} << 10;
 
   PduSender(TargetTransferTable& target_tasks, InitiatorTransferTable& initiator_tasks)
       : target_tasks_(target_tasks), initiator_tasks_(initiator_tasks) {}
@@ -55,7 +58,8 @@ class PduSender {
 
   size_t control_waiting() const { return control_waiting_; }
   bool crowded() const {
-    return control_waiting_ >= crowded_pdus || control_waiting_bytes_ >= crowded_bytes;
+    return control_waiting_ >= crowded_pdus || control_waiting_bytes_ >= crowded_bytes ||
+           put_waiting_bytes_ >= crowded_put_bytes;
   }
   // Something that drop_transfers() leaves waits, or is half sent.
   bool must_flush() const { return must_arrive_ > 0 || batch_must_arrive_; }
@@ -111,6 +115,7 @@ class PduSender {
   SendBatch batch_;
   size_t control_waiting_ = 0;
   size_t control_waiting_bytes_ = 0;
+  size_t put_waiting_bytes_ = 0;
   size_t must_arrive_ = 0;
   bool batch_must_arrive_ = false;
 };

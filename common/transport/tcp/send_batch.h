@@ -24,7 +24,7 @@ class SendBatch {
   static constexpr size_t pieces_max = 3 * pdus_max;
   // Enough for the wire to be busy while the next batch is built; little enough that a transfer
   // does not wait long for the ones behind it to be told as done.
-  static constexpr size_t payload_max_bytes = size_t{1} << 20;
+  static constexpr size_t payload_max_bytes = size_t{512} << 10;
   // Payload up to this size is copied beside its header: cheaper than a piece of its own.
   static constexpr size_t inline_payload_max_bytes = 256;
 

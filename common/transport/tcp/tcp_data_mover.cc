@@ -173,6 +173,7 @@ void TcpDataMover::deliver_transfers_done() {
 }
 
 void TcpDataMover::run_deferred() {
+  reads_begun_bytes_ = 0;
   deliver_transfers_done();
   flush();
   if (state_ != State::closing) return;
@@ -278,6 +279,11 @@ TcpDataMover::Parsed TcpDataMover::parse() {
       reading_paused_ = true;
       break;
     }
+    if (reads_begun_bytes_ >= reads_begun_per_turn_bytes) {
+      reading_paused_ = true;
+      reactor_.defer(*this);
+      break;
+    }
     adopt_parameters();
     Result<Framer::Event> event = framer_.next();
     if (!event) {
@@ -339,6 +345,7 @@ void TcpDataMover::on_pdu() {
       return close_now({Errc::protocol, fmt::format("{} sent more than {} commands at once.", peer_,
                                                     TargetTransferTable::tasks_max)});
     }
+    if (command->read) reads_begun_bytes_ += command->expected_data_transfer_length;
   }
   received.pdu = pdu_;
   received.header_bytes = framer_.bhs();

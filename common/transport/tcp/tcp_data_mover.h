@@ -37,6 +37,9 @@ class TcpDataMover final : public DataMover, private ByteStreamEvents, private D
   // Reads and writes without giving others on the reactor a turn.
   static constexpr int reads_per_turn_max = 16;
   static constexpr int writes_per_turn_max = 8;
+  // Reads of so many bytes are begun in one turn: those that are answered at once are then sent
+  // while they are in the CPU's caches, and more are begun in the next turn.
+  static constexpr uint64_t reads_begun_per_turn_bytes = 512 * 1024;
 
   TcpDataMover(Reactor& reactor, std::unique_ptr<ByteStream> stream, Role role);
   ~TcpDataMover() override;
@@ -115,9 +118,10 @@ class TcpDataMover final : public DataMover, private ByteStreamEvents, private D
   iscsi::Pdu pdu_;  // the one under way, from its header on
   // The header of a Data-In with status: it must outlast the data that is placed.
   std::array<std::byte, iscsi::bhs_bytes> status_header_{};
-  TaskHandle placing_ = no_task;   // whose memory its data goes into
-  int large_segments_likely_ = 0;  // counts down with PDUs without a large data segment
-  bool reading_paused_ = false;    // too many answers wait to be sent
+  TaskHandle placing_ = no_task;    // whose memory its data goes into
+  int large_segments_likely_ = 0;   // counts down with PDUs without a large data segment
+  bool reading_paused_ = false;     // too many answers wait to be sent
+  uint64_t reads_begun_bytes_ = 0;  // in this turn
 
   bool write_blocked_ = false;
   bool write_failed_ = false;

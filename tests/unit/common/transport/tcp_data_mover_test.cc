@@ -7,80 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/common/transport/fake_byte_stream.h"
-#include "tests/unit/common/transport/mover_worlds.h"
+#include "tests/unit/common/transport/tcp_mover_fixture.h"
 
 namespace vjbod::transport {
 namespace {
-
-using iscsi::Errc;
-
-std::vector<std::byte> counting(size_t size) {
-  std::vector<std::byte> bytes(size);
-  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
-  return bytes;
-}
-
-class TcpMover : public ::testing::Test {
- protected:
-  void begin(Role role) {
-    mover = std::make_unique<TcpDataMover>(reactor, std::make_unique<FakeByteStream>(wires), role);
-    mover->start(events);
-  }
-  void log_in(iscsi::NegotiatedParameters parameters = large_segments()) {
-    mover->enable_full_feature(parameters, numbers);
-  }
-  static iscsi::NegotiatedParameters large_segments() {
-    iscsi::NegotiatedParameters parameters;
-    parameters.our_max_recv_data_segment_length = 256 * 1024;
-    parameters.peer_max_recv_data_segment_length = 64 * 1024;
-    return parameters;
-  }
-  void run() {
-    do reactor.run_until_idle();
-    while (wires.poll());
-  }
-  std::vector<Wire::Received> sent(bool digests = false) {
-    return Wire::decode(wires.outgoing, digests);
-  }
-  // A SCSI Command at the target; its handle there.
-  TaskHandle command(uint32_t itt, bool digests = false) {
-    iscsi::ScsiCommand pdu;
-    pdu.itt = itt;
-    wires.send(pdu, {}, digests);
-    run();
-    return events.controls.back().task;
-  }
-  void respond(uint32_t itt) {
-    iscsi::ScsiResponse response;
-    response.itt = itt;
-    response.stat_sn = numbers.stat_sn;
-    ++numbers.stat_sn;
-    mover->send_control(response, {});
-  }
-  void TearDown() override {
-    if (mover == nullptr || events.closed) return;
-    mover->terminate({Errc::closed_locally, "The test is over."});
-    wires.ended = true;
-    wires.write_room = std::numeric_limits<size_t>::max();
-    run();
-    reactor.advance(TcpDataMover::flush_time_max);
-    EXPECT_EQ(events.times_closed, 1);
-  }
-  void expect_closed(Errc code) {
-    run();
-    ASSERT_TRUE(events.closed.has_value());
-    EXPECT_EQ(events.closed->code, code) << events.closed->text;
-    EXPECT_NE(events.closed->text.find("peer:1"), std::string::npos) << events.closed->text;
-    EXPECT_TRUE(wires.closed);
-  }
-
-  ManualReactor reactor;
-  FakeByteStream::Wires wires;
-  SequenceNumbers numbers;
-  Recorder events;
-  std::unique_ptr<TcpDataMover> mover;
-};
 
 // --- bytes in any portions ---
 
@@ -183,32 +113,7 @@ TEST_F(TcpMover, WhatIsSentDoesNotDependOnHowMuchAWriteTakes) {
   EXPECT_EQ(Wire::decode(at_once, true).size(), 5u);  // Text, three Data-In, one more
 }
 
-// --- batching and placement ---
-
-TEST_F(TcpMover, EverythingQueuedInOneTurnLeavesInOneWrite) {
-  begin(Role::target);
-  log_in();
-  const auto data = counting(4096);
-  std::vector<TaskHandle> tasks;
-  for (uint32_t i = 0; i < 8; ++i) tasks.push_back(command(i));
-
-  for (uint32_t i = 0; i < 8; ++i) {
-    mover->put_data(tasks[i], 0, data);
-    respond(i);
-  }
-  run();
-
-  EXPECT_EQ(wires.writes, 1);
-  const auto pdus = sent();
-  ASSERT_EQ(pdus.size(), 8u);  // each status rides on its Data-In
-  for (uint32_t i = 0; i < 8; ++i) {
-    const auto& pdu = pdus[i].as<iscsi::DataIn>();
-    EXPECT_TRUE(pdu.has_status && pdu.final);
-    EXPECT_EQ(pdu.itt, i);
-    EXPECT_EQ(pdu.stat_sn, SerialNumber(i));
-    EXPECT_EQ(pdus[i].data, data);
-  }
-}
+// --- placement ---
 
 TEST_F(TcpMover, LargeDataInIsReadStraightIntoTheLentMemory) {
   begin(Role::initiator);
@@ -238,14 +143,6 @@ TEST_F(TcpMover, LargeDataInIsReadStraightIntoTheLentMemory) {
   // The first segment came with the read that brought the header; of the others at most a small
   // read had to be copied.
   EXPECT_GE(placed, 3 * (256 * 1024 - TcpDataMover::small_read_bytes));
-}
-
-TEST_F(TcpMover, LifeIsToldOncePerTurnHoweverManyPdusCame) {
-  begin(Role::target);
-  for (int i = 0; i < 20; ++i) wires.send(iscsi::LoginRequest{});
-  run();
-  EXPECT_EQ(events.controls.size(), 20u);
-  EXPECT_EQ(events.alive, 1);
 }
 
 // --- R2T ---
@@ -439,39 +336,6 @@ TEST_F(TcpMover, MoreCommandsThanATargetKeepsEndTheConnection) {
   }
   expect_closed(Errc::protocol);
   EXPECT_EQ(events.controls.size(), TargetTransferTable::tasks_max);
-}
-
-TEST_F(TcpMover, APeerThatAsksAndNeverReadsIsNotReadFromAnyMore) {
-  begin(Role::target);
-  log_in();
-  wires.write_room = 0;
-  events.control_hook = [&](const Recorder::Control&) { mover->send_control(iscsi::NopIn{}, {}); };
-  const size_t pings = 3 * DataMover::control_queue_max;
-  for (size_t i = 0; i < pings; ++i) wires.send(iscsi::NopOut{});
-
-  run();
-  EXPECT_LE(events.controls.size(), PduSender::crowded_pdus + SendBatch::pdus_max);
-  EXPECT_FALSE(events.closed.has_value());
-
-  // When it reads at last, nothing is lost.
-  wires.write_room = std::numeric_limits<size_t>::max();
-  run();
-  EXPECT_EQ(events.controls.size(), pings);
-  EXPECT_EQ(sent().size(), pings);
-}
-
-TEST_F(TcpMover, LargeAnswersToAPeerThatNeverReadsAreBoundedInBytes) {
-  begin(Role::target);
-  log_in();
-  wires.write_room = 0;
-  const auto echo = counting(60000);
-  events.control_hook = [&](const Recorder::Control&) {
-    mover->send_control(iscsi::NopIn{}, echo);
-  };
-  for (int i = 0; i < 200; ++i) wires.send(iscsi::NopOut{});
-  run();
-  EXPECT_LE(events.controls.size() * echo.size(),
-            PduSender::crowded_bytes + SendBatch::payload_max_bytes + 2 * echo.size());
 }
 
 // --- losses ---
