@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process 1 of a guest: takes requests from the lab over a virtio-serial port and answers each when it is done. Many can be
-under way. A request is a line "ID KIND ARGUMENT LENGTH" and LENGTH bytes: "run SECONDS" with a shell command, or
-"put PATH" with a file. An answer is a line "ID STATUS LENGTH" and the output; STATUS "late" is a command that was ended.
+under way. A request is a line "ID KIND ARGUMENT LENGTH" and LENGTH bytes: "run SECONDS" with a shell command, "put PATH" with
+a file, or "end ID" of a command. An answer is a line "ID STATUS LENGTH" and the output; STATUS "late" is a command that was ended.
 
 Imports little: in an emulated guest each module costs a tenth of a second or more."""
 import os
@@ -97,6 +97,11 @@ def main():
             data, buffer = rest[:int(length)], rest[int(length):]
             if kind == b"put":
                 put(os.fsdecode(argument), data)
+                send(port, int(number), 0, b"")
+            elif kind == b"end":
+                for command in commands:
+                    if command.number == int(argument) and command.status is None:
+                        os.killpg(command.pid, SIGKILL)
                 send(port, int(number), 0, b"")
             else:
                 commands.append(Command(int(number), data, float(argument)))

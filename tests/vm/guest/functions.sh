@@ -30,14 +30,13 @@ soft_roce() { # [INTERFACE]: an RDMA device, rxe_INTERFACE, on it
 no_soft_roce() { # [INTERFACE]: as when the device is pulled
   rdma link delete "rxe_${1:-eth0}"
 }
-drop_roce() { # Soft-RoCE's packets are lost, both ways; the interface works on
-  modprobe sch_ingress; modprobe cls_u32; modprobe act_gact; modprobe sch_prio
+drop_roce() { # [INTERFACE]: Soft-RoCE's packets to this box are lost, and nothing else. Not those from it: it would notice.
   local interface=${1:-eth0}
+  modprobe -a sch_ingress cls_u32 act_gact
   tc qdisc add dev "$interface" clsact
   tc filter add dev "$interface" ingress protocol ip u32 match ip protocol 17 0xff match ip dport 4791 0xffff action drop
-  tc filter add dev "$interface" egress protocol ip u32 match ip protocol 17 0xff match ip dport 4791 0xffff action drop
 }
-undrop_roce() { tc qdisc delete dev "${1:-eth0}" clsact; }
+undrop_roce() { tc qdisc delete dev "${1:-eth0}" clsact; } # [INTERFACE]
 
 # ---- disks ----
 

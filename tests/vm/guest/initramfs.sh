@@ -33,10 +33,8 @@ memory /new/tmp mode=1777
 memory /new/lab mode=755
 share tests /new/lab/tests ro,cache=loose
 share bin /new/lab/bin ro,cache=loose
-share modules /new/lab/modules ro,cache=loose
+share modules /new/lib/modules ro,cache=loose
 share share /new/lab/share rw,cache=none
-rm -rf /new/lib/modules
-ln -s /lab/modules /new/lib/modules
 mkdir -p /new/run/lock
 memory /dev/shm mode=1777
 mkdir -p /dev/pts

@@ -76,6 +76,8 @@ path = "{self.folder}/pool"
 class Host(Box):
     program, config_path, answers = "vjbod-hostd", "/etc/vjbod/host.toml", "vjbod list"
 
+    iqn = "iqn.2026-11.io.vjbod.test:host"
+
     def __init__(self, guest, folder="/var/lib/vjbod", backend="socket", extra=""):
         super().__init__(guest)
         self.folder, self.backend, self.extra = folder, backend, extra
@@ -85,6 +87,7 @@ class Host(Box):
         self.guest.put(self.config_path, f"""
 name = "nas1"
 state_dir = "{self.folder}/host"
+initiator_iqn = "{self.iqn}"
 [export]
 backend = "{self.backend}"
 {self.extra}
@@ -105,7 +108,7 @@ backend = "{self.backend}"
         self.cli("wait", disk, "--state", state, "--timeout", f"{timeout}s", timeout=timeout + 30)
 
     def uri(self, disk):
-        return f"nbd+unix:///?socket={self.disk(disk)['socket']}"
+        return f"nbd+unix:///?socket=/run/vjbod/nbd/{disk}.sock"
 
     def fio_verify(self, disk, seconds=0, size="64m", block="4k", depth=16, more=""):
         """fio over the disk's socket, checking what it wrote: `seconds` long, or once over `size`. A Job."""

@@ -40,6 +40,11 @@ class Job:
     def running(self):
         return not self.done.is_set()
 
+    def end(self):
+        """Kills it, with what it started."""
+        self.guest.request(Job(self.guest, f"(end of: {self.text})", 30), "end", self.number, b"").wait()
+        self.wait(check=False)
+
     def wait(self, check=True):
         """Its output. The guest ends it at its timeout; a guest that does not answer at all fails a little later."""
         if not self.done.wait(self.timeout + 30):
@@ -125,6 +130,7 @@ class Guest:
     def request(self, job, kind, argument, data):
         with self.sending:
             self.next_id += 1
+            job.number = self.next_id
             self.jobs[self.next_id] = job
             try:
                 self.channel.sendall(f"{self.next_id} {kind} {argument} {len(data)}\n".encode() + data)

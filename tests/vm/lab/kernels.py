@@ -19,7 +19,7 @@ SUITES = {"6.1": "bookworm", "6.12": "bookworm-backports"}
 # What must be there before the guest can see any other module.
 EARLY_MODULES = ["virtio_pci", "9p", "9pnet_virtio", "overlay", "virtio_net", "virtio_blk", "virtio_console", "virtio_rng",
                  "configfs"]
-EARLY_APPLETS = ["sh", "mount", "insmod", "mkdir", "switch_root", "cat", "echo", "poweroff", "rm", "ln", "hostname", "ifconfig"]
+EARLY_APPLETS = ["sh", "mount", "insmod", "mkdir", "switch_root", "cat", "echo", "poweroff", "hostname", "ifconfig"]
 DOWNLOAD_SECONDS = 300
 
 
