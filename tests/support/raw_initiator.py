@@ -24,14 +24,14 @@ class Pdu:
 
 
 class RawInitiator:
-    def __init__(self, address, port, target, name):
+    def __init__(self, address, port, target, name, isid=b"\x80\x11\x22\x33\x44\x55"):
         self.socket = socket.create_connection((address, port), timeout=20)
         self.cmd_sn, self.stat_sn, self.itt = 1, 0, 0
         keys = {"InitiatorName": name, "TargetName": target, "SessionType": "Normal", "ImmediateData": "Yes", "InitialR2T": "Yes",
                 "HeaderDigest": "None", "DataDigest": "None", "FirstBurstLength": "65536", "MaxRecvDataSegmentLength": "65536"}
         text = "".join(f"{key}={value}\0" for key, value in keys.items()).encode()
-        # Operational stage to full feature phase; the ISID is of the random kind.
-        self.send(struct.pack(">BBBBI6sHIHHIIxxxxxxxxxxxxxxxx", 0x43, 0x87, 0, 0, len(text), b"\x80\x11\x22\x33\x44\x55", 0, 0, 0,
+        # Operational stage to full feature phase. The ISID is of the random kind; one that is in use ends the session that has it.
+        self.send(struct.pack(">BBBBI6sHIHHIIxxxxxxxxxxxxxxxx", 0x43, 0x87, 0, 0, len(text), isid, 0, 0, 0,
                               0, self.cmd_sn, 0), text)
         answer = self.receive()
         if answer is None or answer.opcode != 0x23 or answer.header[36:38] != b"\0\0" or answer.header[1] & 0x83 != 0x83:
