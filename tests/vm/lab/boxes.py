@@ -110,10 +110,9 @@ backend = "{self.backend}"
     def uri(self, disk):
         return f"nbd+unix:///?socket=/run/vjbod/nbd/{disk}.sock"
 
-    def fio_verify(self, disk, seconds=0, size="64m", block="4k", depth=16, more=""):
-        """fio over the disk's socket, checking what it wrote: `seconds` long, or once over `size`. A Job."""
+    def fio_verify(self, disk, jobs="--name=verify --bs=4k --size=32m --iodepth=16", seconds=0):
+        """fio over the disk's socket, checking what it wrote: `seconds` long, or once. A Job."""
         length = f"--time_based --runtime={seconds} --verify_backlog=64" if seconds else ""
         return self.guest.start(
-            f"cd /tmp; fio --name=verify --ioengine=nbd --uri='{self.uri(disk)}' --rw=randwrite --bs={block} --size={size} "
-            f"--iodepth={depth} --verify=crc32c --verify_fatal=1 --do_verify=1 --verify_state_save=0 {length} {more}",
-            timeout=seconds + 240)
+            f"cd /tmp; fio --ioengine=nbd --uri='{self.uri(disk)}' --rw=randwrite --verify=crc32c --verify_fatal=1 --do_verify=1 "
+            f"--verify_state_save=0 {length} {jobs}", timeout=seconds + 240)

@@ -5,7 +5,7 @@ from .boxes import Target
 INITIATOR = "iqn.2026-11.io.vjbod.test:kernel"
 MUTUAL_CHAP = ("node.session.auth.authmethod=CHAP node.session.auth.username=in node.session.auth.password=secret-of-kernel "
                "node.session.auth.username_in=out node.session.auth.password_in=secret-of-target")
-FIO = ("cd /tmp; fio --name=verify --rw=randwrite --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --do_verify=1 "
+FIO = ("cd /tmp; fio --rw=randwrite --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --do_verify=1 "
        "--verify_state_save=0 ")
 
 
@@ -32,16 +32,15 @@ def exercise(lab, box, transport, address, settings=""):
            "find . -type f -exec sha256sum {} + > /tmp/sums; cp -r /tmp/tree /mnt/disk/; "
            "echo 1 > /proc/sys/vm/drop_caches; cd /mnt/disk/tree; sha256sum --quiet -c /tmp/sums", timeout=200)
     # Sizes and depths: what one PDU carries, immediate data and the rest, more than a burst.
-    for block, depth in (("512", 1), ("4k", 32), ("60k", 8), ("1m", 4)):
-        size = "256k" if block == "512" else "4m"
-        box.sh(f"{FIO} --directory=/mnt/disk --bs={block} --iodepth={depth} --size={size}", timeout=120)
+    sizes = (("512", 1, "128k"), ("4k", 32, "2m"), ("60k", 8, "4m"), ("1m", 4, "8m"))
+    jobs = " ".join(f"--name=of-{block} --stonewall --bs={block} --iodepth={depth} --size={size}" for block, depth, size in sizes)
+    box.sh(f"{FIO} --directory=/mnt/disk {jobs}", timeout=200)
 
     # The target daemon is killed in the middle of writes: the kernel waits, logs in again and sends them again.
-    fio = box.start(f"{FIO} --directory=/mnt/disk --bs=4k --iodepth=8 --size=24m --time_based --runtime=15 --verify_backlog=64",
+    fio = box.start(f"{FIO} --directory=/mnt/disk --name=loss --bs=4k --iodepth=8 --size=16m --time_based --runtime=12 --verify_backlog=64",
                     timeout=200)
-    box.sh("sleep 5")
+    box.sh("sleep 4")
     target.kill()
-    box.sh("sleep 2")
     target.start()
     fio.wait()
     box.sh(f"umount /mnt/disk; fsck.ext4 -fn {disk}; mount {disk} /mnt/disk; cd /mnt/disk/tree; "

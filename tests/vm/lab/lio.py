@@ -25,11 +25,12 @@ def exercise(lab, box, transport, portal, *options):
     disk = host.disk("disk1")
     assert disk["state"] == "connected" and disk["connection_type"] == transport, disk
 
-    for block, depth, size in (("512", 1, "128k"), ("4k", 32, "4m"), ("60k", 8, "8m"), ("1m", 8, "32m"), ("16m", 2, "64m")):
-        host.fio_verify("disk1", block=block, depth=depth, size=size).wait()
+    sizes = (("512", 1, "128k"), ("4k", 32, "4m"), ("60k", 8, "8m"), ("1m", 8, "16m"), ("16m", 2, "64m"))
+    jobs = " ".join(f"--name=of-{block} --stonewall --bs={block} --iodepth={depth} --size={size}" for block, depth, size in sizes)
+    host.fio_verify("disk1", jobs).wait()
 
     # LIO goes away and comes back under load.
-    fio = host.fio_verify("disk1", seconds=15, size="32m")
+    fio = host.fio_verify("disk1", seconds=12)
     box.sh(f"sleep 4; echo 0 > {GROUP}/enable")
     lab.eventually(lambda: host.disk("disk1")["state"] == "reconnecting", what="the loss being noticed")
     box.sh(f"sleep 2; echo 1 > {GROUP}/enable")
