@@ -29,6 +29,9 @@ enum class ChapAlgorithm : uint8_t { md5 = 5, sha1 = 6, sha256 = 7, sha3_256 = 8
 inline constexpr std::array chap_algorithms_by_strength = {
     ChapAlgorithm::sha256, ChapAlgorithm::sha3_256, ChapAlgorithm::sha1, ChapAlgorithm::md5};
 inline constexpr std::array chap_algorithms_md5_only = {ChapAlgorithm::md5};
+// Between boxes of ours nothing weaker is ever taken, whoever stands between them.
+inline constexpr std::array chap_algorithms_of_ours = {ChapAlgorithm::sha256,
+                                                       ChapAlgorithm::sha3_256};
 
 std::optional<ChapAlgorithm> chap_algorithm(uint64_t number);  // none: not one of ours
 const char* name_of(ChapAlgorithm algorithm);                  // "SHA256"

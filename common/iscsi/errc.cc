@@ -27,6 +27,9 @@ class Category final : public std::error_category {
       case Errc::authentication: return "authentication";
       case Errc::bad_stage: return "bad-stage";
       case Errc::login_refused: return "login-refused";
+      case Errc::target_not_found: return "target-not-found";
+      case Errc::not_allowed: return "not-allowed";
+      case Errc::unsupported_version: return "unsupported-version";
       case Errc::protocol: return "protocol";
       case Errc::bad_sequence_number: return "bad-sequence-number";
       case Errc::connection_lost: return "connection-lost";

@@ -15,15 +15,18 @@ enum class Errc {
   ahs_too_long,
   header_digest,
   data_digest,
-  bad_text,        // key=value text that cannot be split
-  text_too_long,   // keys over several PDUs beyond the limit
-  bad_value,       // a value outside the key's grammar or range
-  bad_name,        // not an iSCSI name
-  negotiation,     // keys that do not lead to an agreement
-  authentication,  // CHAP failed, was skipped, reflected or repeated
-  bad_stage,       // a login stage or transition that the RFC does not allow
-  login_refused,   // the peer answered a login with an error status
-  protocol,        // any other PDU that must not come now
+  bad_text,             // key=value text that cannot be split
+  text_too_long,        // keys over several PDUs beyond the limit
+  bad_value,            // a value outside the key's grammar or range
+  bad_name,             // not an iSCSI name
+  negotiation,          // keys that do not lead to an agreement
+  authentication,       // CHAP failed, was skipped, reflected or repeated
+  bad_stage,            // a login stage or transition that the RFC does not allow
+  login_refused,        // the peer answered a login with an error status
+  target_not_found,     // that status says: no target of this name (any more)
+  not_allowed,          // that status says: this initiator may not use the target
+  unsupported_version,  // that status says: another iSCSI version
+  protocol,             // any other PDU that must not come now
   bad_sequence_number,
   connection_lost,  // closed or reset by the peer or the network
   timed_out,

@@ -12,6 +12,7 @@
 #include "common/iscsi/name.h"
 #include "common/rpc/errc.h"
 #include "initiator/control/disk_manager.h"
+#include "initiator/disk/geometry.h"
 
 namespace vjbod::initiator {
 
@@ -37,6 +38,30 @@ std::string new_isid() {
   fill_secure_random(bytes);
   bytes[0] = std::byte{0x80};
   return to_hex(as_text(bytes));
+}
+
+struct Refusal {
+  std::error_code code;
+  std::string text;
+};
+
+// Why a disk is `failed` or `stale`, as a person's exit code.
+Refusal refusal_of(const DiskStatus& status) {
+  if (!status.last_error) return {rpc::Errc::other, "no reason is known"};
+  const std::error_code& code = status.last_error->code;
+  rpc::Errc kind = rpc::Errc::other;
+  if (status.state == DiskState::stale) {
+    kind = rpc::Errc::identity_mismatch;
+  } else if (code == iscsi::Errc::authentication) {
+    kind = rpc::Errc::authentication;
+  } else if (code == iscsi::Errc::target_not_found || code == DiskErrc::not_a_disk) {
+    kind = rpc::Errc::not_found;
+  } else if (code == iscsi::Errc::not_allowed) {
+    kind = rpc::Errc::permission;
+  } else if (code == iscsi::Errc::unsupported_version) {
+    kind = rpc::Errc::version;
+  }
+  return {kind, status.last_error->text};
 }
 
 // An outcome that leaves it open whether the peer has made the LUN.
@@ -223,7 +248,8 @@ void DiskManager::attach(const v1::AttachDiskRequest& request, Progress progress
     const bool same =
         disk.peer == record->peer &&
         (record->peer.empty()
-             ? disk.target_iqn == record->target_iqn && disk.lun_number == record->lun_number
+             ? disk.target_iqn == record->target_iqn && disk.lun_number == record->lun_number &&
+                   disk.chap == record->chap && disk.mutual == record->mutual
              : disk.lun_name == record->lun_name ||
                    (disk.identity && disk.identity->naa == "naa." + record->lun_name));
     if (!same || !running_.contains(job->name)) {
@@ -445,6 +471,30 @@ void DiskManager::bring_up(std::shared_ptr<Job> job) {
   });
 }
 
+// The first connection has ended in `failed` or `stale`. A disk of another target has no trace but
+// its record, so that is taken back: the person corrects the command and gives it again.
+void DiskManager::refused(std::shared_ptr<Job> job, const DiskStatus& status) {
+  const DiskRecord& record = state_.disks.at(job->name);
+  const Refusal why = refusal_of(status);
+  if (!record.peer.empty() || !job->made_record) {
+    finish(job, fail(Error{why.code, fmt::format("disk {} is {}: {}", job->name,
+                                                 name_of(status.state), why.text)}));
+    return;
+  }
+  std::string advice;
+  if (why.code == rpc::Errc::authentication) {
+    advice = " Check the users and the secret files of CHAP, here and at the target.";
+  } else if (why.code == rpc::Errc::not_found) {
+    advice = " Check --portal, --target and --lun.";
+  } else if (why.code == rpc::Errc::permission) {
+    advice = fmt::format(" Let {} use it there.", state_.initiator_iqn);
+  }
+  end(job->name, true, LunEnding::let_go, [this, job, why, advice](vjbod::Status) {
+    finish(job, fail(Error{why.code, fmt::format("disk {} was not attached: {}{}", job->name,
+                                                 why.text, advice)}));
+  });
+}
+
 void DiskManager::wait_connected(std::shared_ptr<Job> job) {
   job->progress("connect", "connecting");
   auto timer = std::make_shared<std::unique_ptr<Timer>>();
@@ -471,14 +521,7 @@ void DiskManager::wait_connected(std::shared_ptr<Job> job) {
       view(job->name, [this, job](Result<v1::Disk> disk) { finish(job, std::move(disk)); });
       return;
     }
-    const std::error_code code =
-        status.state == DiskState::stale ? std::error_code(rpc::Errc::identity_mismatch)
-        : status.last_error && status.last_error->code == iscsi::Errc::authentication
-            ? std::error_code(rpc::Errc::authentication)
-            : std::error_code(rpc::Errc::other);
-    finish(job, fail(Error{code, fmt::format("disk {} is {}: {}", job->name, name_of(status.state),
-                                             status.last_error ? status.last_error->text
-                                                               : "no reason is known")}));
+    refused(job, status);
   };
   // It may have got there before anybody waited.
   running_.at(job->name).waiting.push_back(settled);

@@ -73,7 +73,12 @@ SessionConfig DiskManager::session_config(const DiskRecord& record) const {
     session.mutual =
         iscsi::ChapCredentials{record.mutual->user, iscsi::Secret(record.mutual->secret)};
   }
-  session.chap_md5_retry = record.peer.empty();
+  if (record.peer.empty()) {
+    session.chap_md5_retry = true;
+  } else {
+    session.chap_algorithms.assign(iscsi::chap_algorithms_of_ours.begin(),
+                                   iscsi::chap_algorithms_of_ours.end());
+  }
   session.header_digest =
       record.choices.header_digest ? iscsi::DigestWish::require : iscsi::DigestWish::none;
   session.data_digest =

@@ -79,6 +79,7 @@ class DiskManager final : private DiskCellEvents {
   vjbod::Status take_access(DiskRecord& record, const v1::LunAccess& access);
   void bring_up(std::shared_ptr<Job> job);
   void wait_connected(std::shared_ptr<Job> job);
+  void refused(std::shared_ptr<Job> job, const DiskStatus& status);
   void finish(std::shared_ptr<Job> job, Result<v1::Disk> result);
 
   Running& run(const DiskRecord& record, const std::vector<PathCandidate>& paths);

@@ -46,6 +46,7 @@ struct DiskChoices {
 struct StoredChap {
   std::string user;
   std::string secret;
+  bool operator==(const StoredChap&) const = default;
 };
 
 struct DiskRecord {

@@ -19,6 +19,7 @@ SupervisorConfig supervisor_config(DiskConfig& config) {
   out.session = std::move(config.session);
   out.paths = std::move(config.paths);
   out.commands_max = config.commands_max;
+  out.known = config.identity.has_value();
   return out;
 }
 
@@ -167,7 +168,12 @@ void Disk::Impl::on_probe(ScsiChannel& channel, uint64_t generation) {
 
 void Disk::Impl::probe_done(Result<ProbeResult> result) {
   probe_deadline_.reset();
-  if (!result) return supervisor_.probe_failed(result.error());
+  if (!result) {
+    const std::error_code code = result.error().code;
+    const bool no_disk = code == DiskErrc::not_a_disk || code == DiskErrc::not_usable;
+    return no_disk ? supervisor_.no_such_disk(result.error())
+                   : supervisor_.probe_failed(result.error());
+  }
   if (identity_) {
     if (auto mismatch = identity_mismatch(*identity_, result->identity)) {
       log_.error("the LUN changed its identity: {}; nothing is written to it", *mismatch);

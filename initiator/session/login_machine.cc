@@ -109,6 +109,7 @@ struct LoginMachine::Impl {
   LoginStep fail_with(Error error) { return fail_with(error, verdict_of(error)); }
   LoginStep fail_with(Error error, LoginVerdict verdict);
   LoginStep refused(const iscsi::LoginResponse& response, ConstBytes data);
+  Errc code_of(LoginStatus status) const;
 
   LoginSettings settings;
   bool discovery;
@@ -440,9 +441,11 @@ LoginStep LoginMachine::Impl::refused(const iscsi::LoginResponse& response, Cons
   LoginFailure reason;
   reason.status = iscsi::login_status(response.status_class, response.status_detail);
   reason.verdict = iscsi::verdict_of(reason.status);
-  reason.error = {Errc::login_refused, iscsi::describe(reason.status)};
-  if (reason.status == LoginStatus::authentication_failure) {
-    reason.error.code = Errc::authentication;
+  reason.error = {code_of(reason.status), iscsi::describe(reason.status)};
+  reason.at_chap = chap && stage == Stage::security;
+  if (reason.status == LoginStatus::initiator_error && reason.at_chap) {
+    reason.error.text += ", in answer to CHAP";
+    reason.verdict = LoginVerdict::permanent;
   }
   if (reason.verdict == LoginVerdict::redirect) {
     reason.redirect_permanent = reason.status == LoginStatus::target_moved_permanently;
@@ -457,8 +460,23 @@ LoginStep LoginMachine::Impl::refused(const iscsi::LoginResponse& response, Cons
   return fail_with(std::move(reason));
 }
 
+Errc LoginMachine::Impl::code_of(LoginStatus status) const {
+  switch (status) {
+    case LoginStatus::authentication_failure: return Errc::authentication;
+    case LoginStatus::authorization_failure: return Errc::not_allowed;
+    case LoginStatus::not_found:
+    case LoginStatus::target_removed: return Errc::target_not_found;
+    case LoginStatus::unsupported_version: return Errc::unsupported_version;
+    case LoginStatus::initiator_error:
+      // Not every target knows the status for it.
+      return chap && stage == Stage::security ? Errc::authentication : Errc::login_refused;
+    default: return Errc::login_refused;
+  }
+}
+
 LoginStep LoginMachine::Impl::fail_with(Error error, LoginVerdict verdict) {
   LoginFailure reason;
+  reason.at_chap = chap && !chap->answered();
   reason.error = std::move(error);
   reason.verdict = verdict;
   return fail_with(std::move(reason));

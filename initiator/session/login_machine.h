@@ -65,6 +65,9 @@ struct LoginFailure {
   // With verdict redirect: the TargetAddress without its portal group tag, "10.0.0.2:3260".
   std::string redirect_address;
   bool redirect_permanent = false;
+  // It ended at CHAP, before the target had accepted our proof. With other algorithms it might go
+  // better: some targets choke on a list of them, or take a number for another algorithm.
+  bool at_chap = false;
 };
 
 enum class LoginState : uint8_t { in_progress, done, failed };

@@ -137,7 +137,13 @@ void Session::take_login_step(const LoginStep& step) {
   switch (step.state) {
     case LoginState::in_progress: return;
     case LoginState::done: return login_done();
-    case LoginState::failed: failure_ = login_->failure(); return abort(failure_->error);
+    case LoginState::failed:
+      failure_ = login_->failure();
+      failure_->error.text =
+          fmt::format("The login to {} at {} failed: {}.",
+                      config_.target_name.empty() ? "the discovery service" : config_.target_name,
+                      mover_->peer(), failure_->error.text);
+      return abort(failure_->error);
   }
 }
 

@@ -40,9 +40,9 @@ struct SessionConfig {
   std::optional<iscsi::ChapCredentials> mutual;  // what the target must prove
   std::vector<iscsi::ChapAlgorithm> chap_algorithms{iscsi::chap_algorithms_by_strength.begin(),
                                                     iscsi::chap_algorithms_by_strength.end()};
-  // Some targets choke on a list of algorithms, or take SHA-256's number for another algorithm:
-  // after a failed login the next try offers MD5 alone, and then in turns. Only for targets that
-  // are not ours.
+  // Some targets choke on a list of algorithms, or take SHA-256's number for another algorithm: a
+  // login that ends at CHAP is tried once more at once with MD5 alone, and what worked is kept.
+  // Never for targets of ours.
   bool chap_md5_retry = false;
   iscsi::DigestWish header_digest = iscsi::DigestWish::none;
   iscsi::DigestWish data_digest = iscsi::DigestWish::none;

@@ -12,13 +12,13 @@ using iscsi::Errc;
 
 namespace {
 
-CloseKind close_kind(const LoginFailure* failure) {
+CloseKind close_kind(const LoginFailure* failure, bool other_algorithms) {
   if (failure == nullptr) return CloseKind::lost;
   if (failure->verdict == iscsi::LoginVerdict::redirect) return CloseKind::redirect;
-  if (failure->status == iscsi::LoginStatus::authentication_failure ||
-      failure->error.code == Errc::authentication)
-    return CloseKind::authentication;
-  return CloseKind::lost;
+  if (failure->at_chap && other_algorithms) return CloseKind::at_chap;
+  if (failure->error.code == Errc::authentication || failure->error.code == Errc::negotiation)
+    return CloseKind::misfit;
+  return failure->verdict == iscsi::LoginVerdict::permanent ? CloseKind::refused : CloseKind::lost;
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ Supervisor::Supervisor(Reactor& reactor, const Connectors& connectors, Superviso
       config_(std::move(config)),
       client_(client),
       log_(config_.name),
-      machine_(config_.paths, config_.backoff, reactor.random().fork()),
+      machine_(config_.paths, config_.backoff, reactor.random().fork(), config_.known),
       sleep_(reactor, [this] { input({SupervisorEvent::time_over}); }) {}
 
 Supervisor::~Supervisor() {
@@ -44,7 +44,7 @@ void Supervisor::set_paths(std::vector<PathCandidate> paths) {
 
 void Supervisor::set_session(SessionConfig session) {
   config_.session = std::move(session);
-  md5_only_works_ = false;
+  machine_.forget_algorithms();
 }
 
 std::optional<TimePoint> Supervisor::next_attempt_at() const {
@@ -80,7 +80,7 @@ void Supervisor::perform(const SupervisorAction& action) {
   switch (action.kind) {
     case SupervisorAction::Kind::connect: return connect(action.path);
     case SupervisorAction::Kind::abandon_connect: attempt_.reset(); return;
-    case SupervisorAction::Kind::log_in: return log_in();
+    case SupervisorAction::Kind::log_in: return log_in(action.md5_only);
     case SupervisorAction::Kind::probe:
       announced_ = true;
       client_.on_probe(*session_, generation_);
@@ -130,13 +130,11 @@ void Supervisor::on_connect_done(Result<std::unique_ptr<transport::DataMover>> m
   mover_.reset();  // nobody wanted it any more
 }
 
-void Supervisor::log_in() {
+void Supervisor::log_in(bool md5_only) {
   ++generation_;
   announced_ = false;
   SessionConfig session = config_.session.copy();
-  with_md5_only_ =
-      session.chap_md5_retry && (md5_only_works_ || machine_.authentication_failures() % 2 == 1);
-  if (with_md5_only_)
+  if (md5_only)
     session.chap_algorithms.assign(iscsi::chap_algorithms_md5_only.begin(),
                                    iscsi::chap_algorithms_md5_only.end());
   SessionEvents& events = *this;
@@ -147,17 +145,14 @@ void Supervisor::log_in() {
 }
 
 void Supervisor::on_logged_in() {
-  if (with_md5_only_) md5_only_works_ = true;
   input({SupervisorEvent::logged_in});
 }
 
 void Supervisor::on_session_closed(const Error& reason, bool) {
   SupervisorInput closed{SupervisorEvent::session_closed};
-  closed.close = close_kind(session_->login_failure());
+  closed.close = close_kind(session_->login_failure(), config_.session.chap_md5_retry);
   closed.was_useful =
       machine_.was_online() && session_->commands_answered() > answered_before_online_;
-  // Such targets do not always say that it was the authentication.
-  md5_only_next_ = session_->login_failure() != nullptr && !with_md5_only_;
   if (closed.close == CloseKind::redirect)
     closed.redirect_address = session_->login_failure()->redirect_address;
   if (reason.code != Errc::closed_locally) note_error(reason);

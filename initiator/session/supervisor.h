@@ -45,6 +45,7 @@ struct SupervisorConfig {
   std::vector<PathCandidate> paths;
   uint32_t commands_max = 128;
   BackoffLimits backoff;
+  bool known = false;  // the disk was online before; see supervisor_machine.h
 };
 
 class Supervisor final : private SessionEvents, private Deferred {
@@ -59,6 +60,7 @@ class Supervisor final : private SessionEvents, private Deferred {
   void probe_wanted() { input({SupervisorEvent::probe_wanted}); }
   void probe_passed() { input({SupervisorEvent::probe_passed}); }
   void probe_failed(const Error& why) { fail_with(SupervisorEvent::probe_failed, why); }
+  void no_such_disk(const Error& why) { fail_with(SupervisorEvent::no_such_disk, why); }
   void identity_changed(const Error& why) { fail_with(SupervisorEvent::identity_changed, why); }
   void writes_lost(const Error& why) { fail_with(SupervisorEvent::writes_lost, why); }
   void set_paths(std::vector<PathCandidate> paths);
@@ -95,7 +97,7 @@ class Supervisor final : private SessionEvents, private Deferred {
   void perform(const SupervisorAction& action);
   void connect(const PathCandidate& path);
   void on_connect_done(Result<std::unique_ptr<transport::DataMover>> mover);
-  void log_in();
+  void log_in(bool md5_only);
   void note_error(const Error& error);
 
   Reactor& reactor_;
@@ -115,9 +117,6 @@ class Supervisor final : private SessionEvents, private Deferred {
   uint64_t generation_ = 0;
   uint64_t answered_before_online_ = 0;  // commands: the probe's
   bool announced_ = false;               // the client knows of this generation
-  bool with_md5_only_ = false;           // of the session's login
-  bool md5_only_works_ = false;          // it was what this target took
-  bool md5_only_next_ = false;           // the other way has just failed
   Error close_reason_;                   // for the next close_session
   std::optional<PathCandidate> path_;
   std::optional<LastError> last_error_;

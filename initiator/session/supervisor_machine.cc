@@ -35,6 +35,7 @@ const char* name_of(SupervisorEvent event) {
     case Event::probe_wanted: return "probe_wanted";
     case Event::probe_passed: return "probe_passed";
     case Event::probe_failed: return "probe_failed";
+    case Event::no_such_disk: return "no_such_disk";
     case Event::identity_changed: return "identity_changed";
     case Event::writes_lost: return "writes_lost";
     case Event::session_closed: return "session_closed";
@@ -44,8 +45,8 @@ const char* name_of(SupervisorEvent event) {
 }
 
 SupervisorMachine::SupervisorMachine(std::vector<PathCandidate> paths, BackoffLimits limits,
-                                     Random random)
-    : plan_(std::move(paths)), backoff_(limits), random_(random) {}
+                                     Random random, bool known)
+    : plan_(std::move(paths)), backoff_(limits), random_(random), known_(known) {}
 
 void SupervisorMachine::set_paths(std::vector<PathCandidate> paths) {
   plan_ = TransportPlan(std::move(paths));
@@ -68,7 +69,7 @@ std::vector<SupervisorAction> SupervisorMachine::handle(const SupervisorInput& i
   if (state_ != before) {
     since_ = input.now;
     if (state_ == State::online && !was_online_) online_since_ = input.now;
-    if (state_ == State::online) was_online_ = true;
+    if (state_ == State::online) was_online_ = known_ = true;
     transitions_.add(input.now.time_since_epoch(), name_of(input.event), name_of(before),
                      name_of(state_));
   }
@@ -83,7 +84,9 @@ SupervisorMachine::Actions SupervisorMachine::in_stopped(const SupervisorInput& 
 
 SupervisorMachine::Actions SupervisorMachine::in_connecting(const SupervisorInput& input) {
   switch (input.event) {
-    case Event::connected: enter(State::logging_in); return {{ActionKind::log_in}};
+    case Event::connected:
+      enter(State::logging_in);
+      return {{ActionKind::log_in, {}, {}, md5_only_}};
     case Event::connect_failed: return try_next_path();
     case Event::stop: enter(State::stopped); return {{ActionKind::abandon_connect}};
     case Event::start:
@@ -99,7 +102,8 @@ SupervisorMachine::Actions SupervisorMachine::in_connecting(const SupervisorInpu
 SupervisorMachine::Actions SupervisorMachine::in_logging_in(const SupervisorInput& input) {
   switch (input.event) {
     case Event::logged_in:
-      authentication_failures_ = 0;
+      misfits_ = 0;
+      others_tried_ = false;
       enter(State::probing);
       return {{ActionKind::probe}};
     case Event::session_closed: return session_lost(input);
@@ -115,6 +119,7 @@ SupervisorMachine::Actions SupervisorMachine::in_probing(const SupervisorInput& 
       enter(State::online);
       return {{ActionKind::go_online}};
     case Event::probe_failed: return close_session(State::backing_off);
+    case Event::no_such_disk: return close_session(known_ ? State::backing_off : State::failed);
     case Event::identity_changed: return close_session(State::stale);
     case Event::writes_lost: return close_session(State::failed);
     case Event::session_closed: return session_lost(input);
@@ -178,7 +183,8 @@ SupervisorMachine::Actions SupervisorMachine::begin_anew() {
   backoff_.reset();
   plan_.restart();
   attempts_ = 0;
-  authentication_failures_ = 0;
+  misfits_ = 0;
+  others_tried_ = false;
   was_online_ = false;
   return try_next_path();
 }
@@ -186,9 +192,14 @@ SupervisorMachine::Actions SupervisorMachine::begin_anew() {
 SupervisorMachine::Actions SupervisorMachine::try_next_path() {
   const PathCandidate* path = plan_.next();
   if (path == nullptr) return back_off();
+  return connect(*path);
+}
+
+SupervisorMachine::Actions SupervisorMachine::connect(PathCandidate path) {
+  path_ = std::move(path);
   ++attempts_;
   enter(State::connecting);
-  return {{ActionKind::connect, *path}};
+  return {{ActionKind::connect, path_}};
 }
 
 SupervisorMachine::Actions SupervisorMachine::back_off() {
@@ -202,9 +213,17 @@ SupervisorMachine::Actions SupervisorMachine::session_lost(const SupervisorInput
   was_online_ = false;
   if (from_online) return back_off();
   switch (input.close) {
-    case CloseKind::authentication:
+    case CloseKind::at_chap:
+      md5_only_ = !md5_only_;
+      if (!std::exchange(others_tried_, !others_tried_)) return connect(path_);
+      [[fallthrough]];  // neither will do
+    case CloseKind::misfit:
       // The same account on another path is the same account.
-      if (++authentication_failures_ < authentication_failures_max) return back_off();
+      if (known_ && ++misfits_ < misfits_max) return back_off();
+      enter(State::failed);
+      return {};
+    case CloseKind::refused:
+      if (known_) break;  // it may be on its way up, or not told of us yet
       enter(State::failed);
       return {};
     case CloseKind::redirect: plan_.redirect(input.redirect_address); return try_next_path();

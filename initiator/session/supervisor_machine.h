@@ -23,9 +23,10 @@
 
 namespace vjbod::initiator {
 
-// Tries that the target refuses the authentication of; then a person has to look (retrying a wrong
-// secret for hours locks accounts and hides the reason).
-inline constexpr uint32_t authentication_failures_max = 3;
+// Tries that end because secrets or options of the two ends do not fit; then a person has to look
+// (retrying a wrong secret for hours locks accounts and hides the reason). For a disk that was
+// online before: its target may be in the middle of being set up again. A new one gets one try.
+inline constexpr uint32_t misfits_max = 3;
 // A session that was online for less, and carried no command, does not count as a success: the
 // wait before the next try goes on growing, so that a target that drops us at once is not stormed.
 inline constexpr Duration online_stable = std::chrono::seconds(1);
@@ -53,6 +54,7 @@ enum class SupervisorEvent : uint8_t {
   probe_wanted,  // the target says that the LUN has changed
   probe_passed,
   probe_failed,      // the LUN does not answer as it should: try again later
+  no_such_disk,      // there is no LUN of that number, or it is no disk
   identity_changed,  // it is another LUN
   writes_lost,       // the target lost acknowledged writes
   session_closed,
@@ -60,7 +62,13 @@ enum class SupervisorEvent : uint8_t {
 };
 const char* name_of(SupervisorEvent event);
 
-enum class CloseKind : uint8_t { lost, authentication, redirect };
+enum class CloseKind : uint8_t {
+  lost,
+  redirect,
+  at_chap,  // with the algorithms offered; others may do
+  misfit,   // secrets or options of the two ends do not fit
+  refused,  // the target does not know the name that it is asked for, or not us
+};
 
 struct SupervisorInput {
   SupervisorEvent event;
@@ -74,7 +82,8 @@ struct SupervisorAction {
   enum class Kind : uint8_t {
     connect,          // to `path`; answer: connected or connect_failed
     abandon_connect,  // no answer
-    log_in,           // over the connection that was just made; answer: logged_in, session_closed
+    log_in,           // over the connection that was just made, with `md5_only`; answer: logged_in,
+                      // session_closed
     probe,            // answer: probe_passed, probe_failed, identity_changed, writes_lost
     go_online,        // commands may be issued
     close_session,    // in order and bounded in time; answer: session_closed
@@ -84,23 +93,29 @@ struct SupervisorAction {
   Kind kind;
   PathCandidate path{};
   Duration delay{};
+  bool md5_only = false;  // of CHAP's algorithms
 };
 
 class SupervisorMachine {
  public:
-  SupervisorMachine(std::vector<PathCandidate> paths, BackoffLimits limits, Random random);
+  // `known`: the disk was online before, in this process or an earlier one. What a new one is
+  // refused with ends in `failed` at once, for the person who is making it.
+  SupervisorMachine(std::vector<PathCandidate> paths, BackoffLimits limits, Random random,
+                    bool known);
 
   // Events that do not fit the state (a stop in stopped, an answer to something abandoned) do
   // nothing.
   std::vector<SupervisorAction> handle(const SupervisorInput& input);
   // For the next round of tries.
   void set_paths(std::vector<PathCandidate> paths);
+  // The target or its settings may be others: what it took of CHAP is forgotten.
+  void forget_algorithms() { md5_only_ = others_tried_ = false; }
 
   SupervisorState state() const { return state_; }
   TimePoint since() const { return since_; }
   // Connection attempts since the last time online (or the start).
   uint32_t attempts() const { return attempts_; }
-  uint32_t authentication_failures() const { return authentication_failures_; }
+  uint32_t misfits() const { return misfits_; }
   // While probing: the session was online before.
   bool was_online() const { return was_online_; }
   // What stopped/failed/stale follows draining: for status, what the disk is on its way to.
@@ -119,6 +134,7 @@ class SupervisorMachine {
   Actions in_backing_off(const SupervisorInput& input);
 
   bool was_success(const SupervisorInput& closed) const;
+  Actions connect(PathCandidate path);
   Actions begin_anew();
   Actions try_next_path();
   Actions back_off();
@@ -135,7 +151,11 @@ class SupervisorMachine {
   TimePoint online_since_{};
   bool was_online_ = false;
   uint32_t attempts_ = 0;
-  uint32_t authentication_failures_ = 0;
+  uint32_t misfits_ = 0;
+  bool known_;
+  PathCandidate path_;         // of the last connect
+  bool md5_only_ = false;      // the algorithms of the next login; keeps what worked
+  bool others_tried_ = false;  // the other choice has just failed
   TransitionLog transitions_;
 };
 

@@ -396,8 +396,10 @@ void add_wait(CLI::App& app, Registry& registry) {
       if (!disks) return fail(std::move(disks).error());
       if (!disks->empty() && disks->front().state() == *state) return 0;
       if (std::chrono::steady_clock::now() >= deadline) {
-        return fail(rpc::Errc::timeout, "{} is still {}, not {}", *disk,
-                    disks->empty() ? "unknown" : disks->front().state(), *state);
+        const std::string note = disks->empty() ? "" : disks->front().note();
+        return fail(rpc::Errc::timeout, "{} is still {}, not {}{}{}", *disk,
+                    disks->empty() ? "unknown" : disks->front().state(), *state,
+                    note.empty() ? "" : ": ", note);
       }
       std::this_thread::sleep_for(wait_poll_interval);
     }

@@ -66,6 +66,10 @@ class FakeTarget {
   uint16_t login_status = 0;    // of every login from now on
   std::string redirect_to;      // with status 0x0101
   bool swallow_logins = false;  // no answer
+  // CHAP is asked for, with the first algorithm offered. A response by MD5 is right, whatever it
+  // is; another one gets this status.
+  bool asks_for_chap = false;
+  uint16_t status_of_other_chap = 0x0200;
   bool answer_pings = true;
   std::function<void(Connection&)> on_accept;
   // Instead of carrying the command out.
@@ -173,20 +177,31 @@ class FakeTarget::Connection final : public transport::DataMoverEvents {
       if (!target_.redirect_to.empty()) text.add("TargetAddress", target_.redirect_to);
       return send_login(response, text.take());
     }
+    bool transit = request.transit;
     auto pairs = iscsi::split_text(received.data);
     VJBOD_CHECK(pairs.has_value());
     for (const iscsi::TextPair& pair : *pairs) {
       const iscsi::KeyInfo* key = iscsi::find_key(pair.key);
-      if (key != nullptr && key->key == iscsi::Key::auth_method)
-        text.add("AuthMethod", "None");
-      else if (key == nullptr || key->group == iscsi::KeyGroup::operational)
+      if (key != nullptr && key->key == iscsi::Key::auth_method) {
+        text.add("AuthMethod", target_.asks_for_chap ? "CHAP" : "None");
+        transit = transit && !target_.asks_for_chap;
+      } else if (pair.key == "CHAP_A") {
+        chap_is_md5_ = pair.value.substr(0, pair.value.find(',')) == "5";
+        text.add("CHAP_A", pair.value.substr(0, 1)).add("CHAP_I", 1).add("CHAP_C", "0x0011");
+        transit = false;
+      } else if (pair.key == "CHAP_R" && !chap_is_md5_) {
+        response.status_class = static_cast<uint8_t>(target_.status_of_other_chap >> 8);
+        response.status_detail = static_cast<uint8_t>(target_.status_of_other_chap);
+        return send_login(response, {});
+      } else if (key == nullptr || key->group == iscsi::KeyGroup::operational) {
         VJBOD_CHECK(negotiation_.receive(std::span(&pair, 1), text).has_value());
+      }
     }
     if (!group_told_) text.add("TargetPortalGroupTag", 1);
     group_told_ = true;
-    response.transit = request.transit;
+    response.transit = transit;
     response.next_stage = request.next_stage;
-    const bool done = request.transit && request.next_stage == iscsi::Stage::full_feature;
+    const bool done = transit && request.next_stage == iscsi::Stage::full_feature;
     if (done) target_.logins.push_back(request.isid);
     send_login(response, text.take());
     if (done) mover_->enable_full_feature(negotiation_.finish().value(), numbers_);
@@ -439,6 +454,7 @@ class FakeTarget::Connection final : public transport::DataMoverEvents {
   std::unique_ptr<transport::DataMover> mover_;
   bool closed_ = false;
   bool group_told_ = false;
+  bool chap_is_md5_ = false;
   iscsi::Negotiation negotiation_{iscsi::Side::target, {}};
   transport::SequenceNumbers numbers_;
   SerialNumber stat_sn_{100}, exp_cmd_sn_;

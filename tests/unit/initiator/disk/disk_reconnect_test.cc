@@ -181,11 +181,12 @@ TEST_F(DiskReconnect, FollowsARedirection) {
 }
 
 TEST_F(DiskReconnect, RefusedAuthenticationIsForAPersonAfterThreeTries) {
+  connect();
   target.login_status = 0x0201;
-  make_disk();
-  disk->connect();
+  target.login_texts.clear();
+  restart_target();
   run_to(DiskState::failed);
-  EXPECT_EQ(target.logins.size(), 0u);
+  EXPECT_EQ(target.login_texts.size(), misfits_max);
   EXPECT_THAT(disk->status().last_error->text, testing::HasSubstr("0x0201"));
   reactor.advance(300s);
   EXPECT_EQ(disk->status().state, DiskState::failed);
@@ -193,6 +194,94 @@ TEST_F(DiskReconnect, RefusedAuthenticationIsForAPersonAfterThreeTries) {
   target.login_status = 0;
   disk->connect();
   run_to(DiskState::connected);
+}
+
+TEST_F(DiskReconnect, WhatANewDiskIsRefusedWithIsToldAtOnce) {
+  make_disk();
+  for (const auto& [status, code] :
+       {std::pair{0x0201, iscsi::Errc::authentication}, std::pair{0x0202, iscsi::Errc::not_allowed},
+        std::pair{0x0203, iscsi::Errc::target_not_found}}) {
+    target.login_status = static_cast<uint16_t>(status);
+    target.login_texts.clear();
+    disk->connect();
+
+    run_to(DiskState::failed, 1s);
+
+    EXPECT_EQ(target.login_texts.size(), 1u);
+    EXPECT_EQ(disk->status().last_error->code, code);
+  }
+}
+
+TEST_F(DiskReconnect, ANewDiskWithoutItsLunIsToldAtOnce) {
+  target.refuse = [](const scsi::Command&) {
+    return test::check_condition(scsi::SenseKey::illegal_request,
+                                 scsi::asc::logical_unit_not_supported);
+  };
+  make_disk();
+  disk->connect();
+
+  run_to(DiskState::failed, 1s);
+
+  EXPECT_EQ(disk->status().last_error->code, make_error_code(DiskErrc::not_a_disk));
+}
+
+TEST_F(DiskReconnect, WaitsForATargetThatHasYetToLearnOfItsLunsAndInitiators) {
+  connect();
+  TestRequest& written = write(0, 512, A);
+  reactor.run_until_idle();
+  for (uint16_t status : {uint16_t{0x0203}, uint16_t{0x0202}}) {
+    target.login_status = status;
+    restart_target();
+    run_to(DiskState::reconnecting);
+    reactor.advance(60s);
+    EXPECT_EQ(disk->status().state, DiskState::reconnecting);
+  }
+
+  target.login_status = 0;
+  run_to(DiskState::connected);
+
+  EXPECT_EQ(written.result, 0);
+}
+
+TEST_F(DiskReconnect, GoesToMd5WhereNothingElseWorksAndStaysThere) {
+  target.asks_for_chap = true;
+  config.session.chap = iscsi::ChapCredentials{"host", iscsi::Secret("a secret of twelve")};
+  config.session.chap_md5_retry = true;
+  connect();
+  EXPECT_THAT(target.login_texts, testing::Contains(testing::StartsWith("CHAP_A=7,")));
+  EXPECT_THAT(target.login_texts,
+              testing::Contains(testing::StartsWith(std::string("CHAP_A=5\0", 9))));
+  target.login_texts.clear();
+
+  restart_target();
+  run_to(DiskState::connected);
+
+  EXPECT_THAT(target.login_texts,
+              testing::Not(testing::Contains(testing::StartsWith("CHAP_A=7,"))));
+}
+
+TEST_F(DiskReconnect, NeverGoesToMd5WithATargetOfOurs) {
+  target.asks_for_chap = true;
+  config.session.chap = iscsi::ChapCredentials{"host", iscsi::Secret("a secret of twelve")};
+  make_disk();
+  disk->connect();
+
+  run_to(DiskState::failed);
+
+  EXPECT_EQ(disk->status().last_error->code, iscsi::Errc::authentication);
+  EXPECT_THAT(target.login_texts, testing::Not(testing::Contains(testing::StartsWith("CHAP_A=5"))));
+}
+
+TEST_F(DiskReconnect, ATargetThatRefusesTheDigestsIsNotTriedForEver) {
+  connect();
+  SessionConfig session;
+  session.initiator_name = "iqn.2026-11.io.vjbod:host";
+  session.target_name = "iqn.2026-11.io.vjbod:target";
+  session.data_digest = iscsi::DigestWish::require;
+  disk->set_session(std::move(session));  // a memory mover has none
+  disk->reconnect();
+
+  run_to(DiskState::failed);
 }
 
 // --- identity ---

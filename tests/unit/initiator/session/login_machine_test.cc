@@ -401,7 +401,11 @@ TEST_F(InitiatorLogin, DecodesTheStatusIntoASentence) {
   for (const auto& [status, verdict, code, sentence] : std::initializer_list<Case>{
            {LoginStatus::authentication_failure, LoginVerdict::permanent, Errc::authentication,
             "login status 0x0201, authentication failure"},
-           {LoginStatus::not_found, LoginVerdict::permanent, Errc::login_refused,
+           {LoginStatus::authorization_failure, LoginVerdict::permanent, Errc::not_allowed,
+            "login status 0x0202, authorization failure: this initiator may not use this target"},
+           {LoginStatus::initiator_error, LoginVerdict::retry, Errc::login_refused,
+            "login status 0x0200, initiator error"},
+           {LoginStatus::not_found, LoginVerdict::permanent, Errc::target_not_found,
             "login status 0x0203, target not found"},
            {LoginStatus::service_unavailable, LoginVerdict::retry, Errc::login_refused,
             "login status 0x0301, service unavailable"},
@@ -414,7 +418,32 @@ TEST_F(InitiatorLogin, DecodesTheStatusIntoASentence) {
     expect_failed(answer(response), code, verdict);
     EXPECT_EQ(machine_->failure().error.text, sentence);
     EXPECT_EQ(machine_->failure().status, status);
+    EXPECT_FALSE(machine_->failure().at_chap);
   }
+}
+
+TEST_F(InitiatorLogin, TakesAnyRefusalOfOurProofForWhatItIs) {
+  for (LoginStatus status : {LoginStatus::initiator_error, LoginStatus::authentication_failure}) {
+    use_chap(false);
+    challenged();
+    LoginResponse response = security;
+    response.status_class = iscsi::status_class(status);
+    response.status_detail = iscsi::status_detail(status);
+
+    expect_failed(answer(response), Errc::authentication, LoginVerdict::permanent);
+
+    EXPECT_TRUE(machine_->failure().at_chap);
+  }
+}
+
+TEST_F(InitiatorLogin, AWrongProofOfTheTargetIsNoMatterOfAlgorithms) {
+  use_chap(true);
+  std::string proof = proof_for(challenged());
+  proof.back() = proof.back() == '0' ? '1' : '0';
+
+  answer(security_done, proof);
+
+  EXPECT_FALSE(machine_->failure().at_chap);
 }
 
 TEST_F(InitiatorLogin, FollowsARedirection) {

@@ -29,7 +29,8 @@ class SupervisorMachineTest : public testing::Test {
   }
 
   TimePoint now{1000s};
-  SupervisorMachine machine{{path("10.0.0.2"), path("10.0.0.3")}, {}, Random(1)};
+  SupervisorMachine machine{{path("10.0.0.2"), path("10.0.0.3")}, {}, Random(1), true};
+  SupervisorMachine fresh{{path("10.0.0.2"), path("10.0.0.3")}, {}, Random(1), false};
 };
 
 TEST_F(SupervisorMachineTest, ConnectsLogsInProbesAndIsOnline) {
@@ -108,12 +109,12 @@ TEST_F(SupervisorMachineTest, StaysQuickWhileEverySessionGetsWorkDone) {
   }
 }
 
-TEST_F(SupervisorMachineTest, GivesUpAfterThreeRefusedAuthenticationsUntilStarted) {
+TEST_F(SupervisorMachineTest, GivesUpAfterThreeMisfitsUntilStarted) {
   give(Event::start);
-  for (uint32_t i = 0; i < authentication_failures_max; ++i) {
+  for (uint32_t i = 0; i < misfits_max; ++i) {
     ASSERT_EQ(machine.state(), State::connecting);
     give(Event::connected);
-    give(Event::session_closed, CloseKind::authentication);
+    give(Event::session_closed, CloseKind::misfit);
     give(Event::time_over);
   }
   ASSERT_EQ(machine.state(), State::failed);
@@ -126,14 +127,100 @@ TEST_F(SupervisorMachineTest, ALoginThatWorksForgetsEarlierRefusals) {
   for (int i = 0; i < 2; ++i) {
     give(i == 0 ? Event::start : Event::time_over);
     give(Event::connected);
-    give(Event::session_closed, CloseKind::authentication);
+    give(Event::session_closed, CloseKind::misfit);
   }
   give(Event::time_over);
   give(Event::connected);
 
   give(Event::logged_in);
 
-  EXPECT_EQ(machine.authentication_failures(), 0u);
+  EXPECT_EQ(machine.misfits(), 0u);
+}
+
+TEST_F(SupervisorMachineTest, ANewDiskThatIsRefusedFailsAtOnce) {
+  for (CloseKind close : {CloseKind::misfit, CloseKind::refused}) {
+    SupervisorMachine made = fresh;
+    made.handle({Event::start, now});
+    made.handle({Event::connected, now});
+
+    EXPECT_TRUE(made.handle({Event::session_closed, now, close}).empty());
+
+    EXPECT_EQ(made.state(), State::failed);
+  }
+}
+
+TEST_F(SupervisorMachineTest, ANewDiskThatIsNoneFails) {
+  fresh.handle({Event::start, now});
+  fresh.handle({Event::connected, now});
+  fresh.handle({Event::logged_in, now});
+
+  fresh.handle({Event::no_such_disk, now});
+  EXPECT_EQ(fresh.goal(), State::failed);
+}
+
+TEST_F(SupervisorMachineTest, ANewDiskWhoseTargetIsNotThereIsTriedOn) {
+  fresh.handle({Event::start, now});
+  fresh.handle({Event::connect_failed, now});
+
+  EXPECT_EQ(fresh.handle({Event::connect_failed, now})[0].kind, Do::sleep);
+}
+
+TEST_F(SupervisorMachineTest, ADiskThatWasOnlineIsTriedOnWhenItIsRefused) {
+  fresh.handle({Event::start, now});
+  fresh.handle({Event::connected, now});
+  fresh.handle({Event::logged_in, now});
+  fresh.handle({Event::probe_passed, now});
+  fresh.handle({Event::session_closed, now});
+  for (int i = 0; i < 20; ++i) {
+    fresh.handle({Event::time_over, now});
+    while (fresh.state() == State::connecting) {
+      fresh.handle({Event::connected, now});
+      fresh.handle({Event::session_closed, now, CloseKind::refused});
+    }
+    ASSERT_EQ(fresh.state(), State::backing_off);
+  }
+}
+
+TEST_F(SupervisorMachineTest, OffersMd5AloneOnceToATargetThatRefusesTheList) {
+  give(Event::start);
+  EXPECT_FALSE(give(Event::connected)[0].md5_only);
+
+  const auto again = give(Event::session_closed, CloseKind::at_chap);
+
+  ASSERT_EQ(again[0].kind, Do::connect);
+  EXPECT_EQ(again[0].path.endpoint.address, "10.0.0.2") << "the same path";
+  EXPECT_TRUE(give(Event::connected)[0].md5_only);
+  EXPECT_EQ(give(Event::session_closed, CloseKind::at_chap)[0].kind, Do::sleep);
+  EXPECT_EQ(machine.misfits(), 1u);
+}
+
+TEST_F(SupervisorMachineTest, KeepsTheAlgorithmsThatWorkedUntilToldToForget) {
+  give(Event::start);
+  give(Event::connected);
+  give(Event::session_closed, CloseKind::at_chap);
+  give(Event::connected);
+  give(Event::logged_in);
+  give(Event::probe_passed);
+  give(Event::session_closed);
+  give(Event::time_over);
+  EXPECT_TRUE(give(Event::connected)[0].md5_only);
+
+  machine.forget_algorithms();
+  give(Event::session_closed);
+  give(Event::connect_failed);
+  give(Event::time_over);
+  EXPECT_FALSE(give(Event::connected)[0].md5_only);
+}
+
+TEST_F(SupervisorMachineTest, ANewDiskWhoseSecretIsWrongFailsAfterBothKinds) {
+  fresh.handle({Event::start, now});
+  fresh.handle({Event::connected, now});
+  fresh.handle({Event::session_closed, now, CloseKind::at_chap});
+  fresh.handle({Event::connected, now});
+
+  fresh.handle({Event::session_closed, now, CloseKind::at_chap});
+
+  EXPECT_EQ(fresh.state(), State::failed);
 }
 
 TEST_F(SupervisorMachineTest, FollowsARedirection) {
@@ -229,7 +316,7 @@ TEST_F(SupervisorMachineTest, ProbesAgainWithoutANewSessionWhenTheLunHasChanged)
 }
 
 TEST_F(SupervisorMachineTest, WaitsWithoutAnyPath) {
-  SupervisorMachine without({}, {}, Random(1));
+  SupervisorMachine without({}, {}, Random(1), true);
 
   const auto actions = without.handle({Event::start, now, CloseKind::lost, {}, false});
 
