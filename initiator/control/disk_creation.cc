@@ -483,7 +483,8 @@ void DiskManager::refused(std::shared_ptr<Job> job, const DiskStatus& status) {
   }
   std::string advice;
   if (why.code == rpc::Errc::authentication) {
-    advice = " Check the users and the secret files of CHAP, here and at the target.";
+    advice = record.chap ? " Check the users and the secret files of CHAP, here and at the target."
+                         : " It may want CHAP: --chap-user and --chap-secret-file.";
   } else if (why.code == rpc::Errc::not_found) {
     advice = " Check --portal, --target and --lun.";
   } else if (why.code == rpc::Errc::permission) {
