@@ -121,7 +121,7 @@ void Disk::Impl::forget_identity() {
   if (channel_ != nullptr) return;  // it is that LUN right now
   log_.warn("the identity of the LUN is forgotten by request; what waited for it fails");
   identity_.reset();
-  boot_id_.clear();
+  cache_id_.clear();
   writes_flushed_ = writes_completed_;
   drop_waiting_ = true;
   wake();
@@ -182,16 +182,16 @@ void Disk::Impl::probe_done(Result<ProbeResult> result) {
            fmt::format("The LUN changed its identity: {}.", *mismatch)});
     }
   }
-  const bool rebooted =
-      !boot_id_.empty() && !result->boot_id.empty() && boot_id_ != result->boot_id;
-  if (rebooted && writes_completed_ > writes_flushed_) {
+  // Also when it tells none any more: what cannot be known is not taken to be safe.
+  const bool cache_lost = !cache_id_.empty() && cache_id_ != result->cache_id;
+  if (cache_lost && writes_completed_ > writes_flushed_) {
     dead_ = true;
-    boot_id_ = result->boot_id;
+    cache_id_ = result->cache_id;
     const Error error{make_error_code(DiskErrc::writes_lost),
-                      fmt::format("The target's machine was restarted while {} acknowledged "
-                                  "writes were not flushed; they may be lost. Check the file "
-                                  "system, then connect again.",
-                                  writes_completed_ - writes_flushed_)};
+                      fmt::format("The target was restarted and has lost its cache while {} "
+                                  "acknowledged writes were not flushed; they may be lost. Check "
+                                  "what is on the disk, then accept it by `vjbod connect {}`.",
+                                  writes_completed_ - writes_flushed_, name_)};
     log_.error("{}", error.text);
     return supervisor_.writes_lost(error);
   }
@@ -200,7 +200,7 @@ void Disk::Impl::probe_done(Result<ProbeResult> result) {
 }
 
 void Disk::Impl::adopt(const ProbeResult& result) {
-  if (!result.boot_id.empty()) boot_id_ = result.boot_id;
+  cache_id_ = result.cache_id;
   vendor_ = result.vendor;
   product_ = result.product;
   revision_ = result.revision;

@@ -109,7 +109,7 @@ class Disk::Impl final : private SupervisorClient, private ChannelCommandOwner, 
   bool geometry_known_ = false;
   BlockGeometry geometry_;
   TargetFeatures features_;
-  std::string boot_id_;
+  std::string cache_id_;
   std::string vendor_, product_, revision_;
   std::vector<BlockDeviceObserver*> observers_;
 

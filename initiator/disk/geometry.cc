@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "common/scsi/cache_id_page.h"
+
 namespace vjbod::initiator {
 
 namespace {
@@ -71,7 +73,7 @@ Result<ProbeResult> interpret(const ProbeAnswers& answers) {
   result.vendor = answers.inquiry.vendor;
   result.product = answers.inquiry.product;
   result.revision = answers.inquiry.revision;
-  result.boot_id = answers.boot_id;
+  if (result.vendor == scsi::cache_id_vendor) result.cache_id = answers.cache_id;
   result.identity.naa = scsi::naa_of(answers.designators).value_or(eui64_of(answers.designators));
   result.identity.serial = answers.serial;
   result.identity.size_bytes = capacity.blocks * block;

@@ -18,11 +18,6 @@
 
 namespace vjbod::initiator {
 
-// Vendor page of our own target: the boot id of its kernel, 36 ASCII bytes. A new one means that
-// writes which were acknowledged and not flushed may be gone.
-inline constexpr uint8_t vpd_page_boot_id = 0xc0;
-inline constexpr size_t boot_id_bytes = 36;
-
 // No larger commands, whatever the target can take: a retry costs less, and requests overlap.
 inline constexpr uint64_t transfer_bytes_limit = uint64_t{1} << 20;
 // No longer ranges in one command: it has to be done within the command timeout.
@@ -51,7 +46,7 @@ struct ProbeAnswers {
   std::vector<scsi::Designator> designators;
   std::optional<scsi::BlockLimits> limits;
   std::optional<scsi::LogicalBlockProvisioning> provisioning;
-  std::string boot_id;  // empty: the target tells none
+  std::string cache_id;  // see common/scsi/cache_id_page.h; empty: the target tells none
   scsi::Capacity capacity;
   std::optional<scsi::ModeData> mode;
   std::optional<bool> write_same_16;  // by REPORT SUPPORTED OPERATION CODES
@@ -62,7 +57,7 @@ struct ProbeResult {
   DiskIdentity identity;
   BlockGeometry geometry;
   TargetFeatures features;
-  std::string boot_id;
+  std::string cache_id;
   std::string vendor, product, revision;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/scsi/cache_id_page.h"
 #include "common/scsi/cdb.h"
 #include "common/scsi/sense.h"
 #include "common/scsi/status.h"
@@ -77,8 +78,8 @@ void Probe::issue_if_possible() {
     case Step::provisioning:
       command_.cdb = vpd_page(scsi::VpdPage::logical_block_provisioning);
       break;
-    case Step::boot_id:
-      command_.cdb = vpd_page(static_cast<scsi::VpdPage>(vpd_page_boot_id));
+    case Step::cache_id:
+      command_.cdb = vpd_page(static_cast<scsi::VpdPage>(scsi::vpd_page_cache_id));
       break;
     case Step::capacity_16:
       command_.read = Bytes(buffer_).first(scsi::capacity_16_bytes);
@@ -156,7 +157,7 @@ void Probe::after(Step step, Taken taken) {
     case Step::identification:
     case Step::block_limits:
     case Step::provisioning:
-    case Step::boot_id: return enter(next_page(step));
+    case Step::cache_id: return enter(next_page(step));
     case Step::capacity_16: return enter(refused ? Step::capacity_10 : Step::mode_sense_6);
     case Step::capacity_10:
       if (refused)
@@ -178,7 +179,7 @@ Probe::Step Probe::next_page(Step step) const {
       {Step::identification, static_cast<uint8_t>(scsi::VpdPage::device_identification)},
       {Step::block_limits, static_cast<uint8_t>(scsi::VpdPage::block_limits)},
       {Step::provisioning, static_cast<uint8_t>(scsi::VpdPage::logical_block_provisioning)},
-      {Step::boot_id, vpd_page_boot_id},
+      {Step::cache_id, scsi::vpd_page_cache_id},
   }};
   for (const auto& [candidate, page] : order)
     if (candidate > step && has_page(page)) return candidate;
@@ -223,11 +224,7 @@ Status Probe::take(ConstBytes data) {
       if (provisioning) answers_.provisioning = *provisioning;
       return {};
     }
-    case Step::boot_id:
-      // Four bytes of header, then the text.
-      if (data.size() >= 4 + boot_id_bytes)
-        answers_.boot_id = std::string(as_text(data.subspan(4, boot_id_bytes)));
-      return {};
+    case Step::cache_id: answers_.cache_id = scsi::parse_cache_id(data).value_or(""); return {};
     case Step::capacity_16:
     case Step::capacity_10: {
       auto capacity = step_ == Step::capacity_16 ? scsi::parse_capacity_16(data)

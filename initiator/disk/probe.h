@@ -43,7 +43,7 @@ class Probe final : private ChannelCommandOwner {
     identification,
     block_limits,
     provisioning,
-    boot_id,
+    cache_id,
     capacity_16,
     capacity_10,
     mode_sense_6,

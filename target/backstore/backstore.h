@@ -69,7 +69,9 @@ struct Geometry {
 
 struct BackstoreCapabilities {
   bool read_only = false;
-  bool volatile_cache = true;      // acknowledged writes may be lost at a power cut until a flush
+  bool volatile_cache = true;  // acknowledged writes may be lost at a power cut until a flush
+  // Acknowledged writes are with the kernel or on the medium: the end of this process loses none.
+  bool outlives_process = true;
   bool native_fua = false;         // else the layer above follows the write with a flush
   bool unmap = false;              // what was unmapped reads as zeros
   bool fast_write_zeroes = false;  // without writing every byte

@@ -107,6 +107,7 @@ Geometry MemoryBackstore::geometry() const {
 BackstoreCapabilities MemoryBackstore::capabilities() const {
   return {.read_only = read_only_,
           .volatile_cache = false,
+          .outlives_process = false,
           .native_fua = true,
           .unmap = !read_only_,
           .fast_write_zeroes = true,

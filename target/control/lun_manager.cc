@@ -8,6 +8,7 @@
 #include "common/config/values.h"
 #include "common/runtime/wall_clock.h"
 #include "target/backstore/errc.h"
+#include "target/control/cache_id.h"
 #include "target/control/errors.h"
 
 namespace vjbod::target {
@@ -76,7 +77,9 @@ LunManager::LunManager(const TargetConfig& config, StateStore& store, Pools& poo
       store_(store),
       pools_(pools),
       serving_(serving),
-      changed_(std::move(changed)) {}
+      changed_(std::move(changed)),
+      boot_id_(kernel_boot_id()),
+      instance_id_(uuid_text(make_uuid())) {}
 
 LunManager::~LunManager() = default;
 
@@ -150,7 +153,10 @@ Result<LunManager::OpenLun> LunManager::open(const LunRecord& record, bool may_h
   OpenLun lun;
   lun.controls = backstore::filter_controls(**opened);
   lun.unit = scsi::LogicalUnit::make(
-      {.uuid = record.uuid, .backstore = std::move(*opened), .home = &serving_.home()});
+      {.uuid = record.uuid,
+       .cache_id = cache_id((*opened)->capabilities(), boot_id_, instance_id_),
+       .backstore = std::move(*opened),
+       .home = &serving_.home()});
   return lun;
 }
 

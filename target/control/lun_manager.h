@@ -89,6 +89,7 @@ class LunManager {
   Pools& pools_;
   Serving& serving_;
   std::function<void()> changed_;
+  const std::string boot_id_, instance_id_;    // see cache_id.h
   std::map<std::string, OpenLun> open_;        // by name
   std::map<std::string, std::string> failed_;  // name to reason
   std::map<std::string, std::unique_ptr<Removal>> removals_;

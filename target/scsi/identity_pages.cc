@@ -84,10 +84,18 @@ void build_standard_page(bool mapped, ByteWriter& out) {
 
 bool build_vpd_page(const MappedUnit& unit, uint8_t page, ByteWriter& out) {
   constexpr uint16_t does_not_rotate = 1;
+  const std::string& cache_id = unit.unit->cache_id();
+  if (page == vpd_page_cache_id && !cache_id.empty()) {
+    build_cache_id(disk, cache_id, out);
+    return true;
+  }
   switch (static_cast<VpdPage>(page)) {
-    case VpdPage::supported_pages:
-      build_supported_pages(disk, {0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2}, out);
+    case VpdPage::supported_pages: {
+      std::vector<uint8_t> pages{0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2};
+      if (!cache_id.empty()) pages.push_back(vpd_page_cache_id);
+      build_supported_pages(disk, pages, out);
       return true;
+    }
     case VpdPage::unit_serial_number:
       build_unit_serial_number(disk, unit.unit->serial(), out);
       return true;

@@ -5,11 +5,12 @@
 #include <cstdint>
 
 #include "common/base/bytes.h"
+#include "common/scsi/cache_id_page.h"
 #include "target/scsi/mapped_unit.h"
 
 namespace vjbod::scsi {
 
-inline constexpr const char* vendor_identification = "VJBOD";
+inline constexpr const char* vendor_identification = cache_id_vendor;
 inline constexpr const char* product_identification = "Virtual Disk";
 inline constexpr const char* product_revision = "0.1";
 

@@ -27,6 +27,7 @@ std::shared_ptr<LogicalUnit> LogicalUnit::make(Options options) {
 LogicalUnit::LogicalUnit(Options options)
     : uuid_(options.uuid),
       read_only_(options.read_only || options.backstore->capabilities().read_only),
+      cache_id_(std::move(options.cache_id)),
       backstore_(std::move(options.backstore)),
       home_(*options.home) {}
 

@@ -34,6 +34,9 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   struct Options {
     UnitUuid uuid{};         // random, made when the LUN was created and stored with it
     bool read_only = false;  // for everybody; a backstore that is read-only makes it so too
+    // Another one when acknowledged writes that were not flushed may be lost; see
+    // common/scsi/cache_id_page.h. Empty: not told.
+    std::string cache_id{};
     std::shared_ptr<backstore::Backstore> backstore;
     Reactor* home = nullptr;  // outlives the unit and every nexus
   };
@@ -48,6 +51,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   uint64_t naa() const { return naa_of(uuid_); }
   std::string serial() const { return serial_of(uuid_); }
   bool read_only() const { return read_only_; }
+  const std::string& cache_id() const { return cache_id_; }
   backstore::Backstore& backstore() const { return *backstore_; }
 
   // Grows the backstore, then tells every nexus (unit attention 2A/09). Any thread but not twice at
@@ -74,6 +78,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
 
   const UnitUuid uuid_;
   const bool read_only_;
+  const std::string cache_id_;
   const std::shared_ptr<backstore::Backstore> backstore_;
   Reactor& home_;
   std::atomic<int> flush_errno_{0};

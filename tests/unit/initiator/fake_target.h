@@ -55,7 +55,8 @@ class FakeTarget {
   std::vector<std::byte> medium = std::vector<std::byte>(1 << 20);
   std::string serial = "serial-1";
   std::vector<std::byte> naa = std::vector<std::byte>(16, std::byte{0x6a});
-  std::string boot_id = "11111111-1111-1111-1111-111111111111";
+  std::string cache_id = "11111111-1111-1111-1111-111111111111";
+  std::string vendor = "VJBOD";  // a cache id of others means nothing
   bool write_cache = true, dpo_and_fua = true, write_protected = false;
   bool has_vpd = true, has_capacity_16 = true, has_mode_sense = true, has_opcode_report = true;
   bool has_write_same = true, has_unmap = true, no_data_out = true;
@@ -322,7 +323,7 @@ class FakeTarget::Connection final : public transport::DataMoverEvents {
     ByteWriter writer(page);
     if (!inquiry.vital_product_data) {
       scsi::StandardInquiry standard;
-      standard.vendor = "FAKE";
+      standard.vendor = target_.vendor;
       standard.product = "DISK";
       standard.revision = "1";
       scsi::build(standard, writer);
@@ -332,7 +333,7 @@ class FakeTarget::Connection final : public transport::DataMoverEvents {
       switch (inquiry.page_code) {
         case 0x00: {
           std::vector<uint8_t> pages = {0x00, 0x80, 0x83, 0xb0, 0xb2};
-          if (!target_.boot_id.empty()) pages.push_back(0xc0);
+          if (!target_.cache_id.empty()) pages.push_back(0xc0);
           scsi::build_supported_pages({}, pages, writer);
           break;
         }
@@ -363,8 +364,8 @@ class FakeTarget::Connection final : public transport::DataMoverEvents {
           break;
         }
         case 0xc0:
-          writer.u8(0).u8(0xc0).u16(static_cast<uint16_t>(target_.boot_id.size()));
-          writer.bytes(as_bytes(std::string_view(target_.boot_id)));
+          writer.u8(0).u8(0xc0).u16(static_cast<uint16_t>(target_.cache_id.size()));
+          writer.bytes(as_bytes(std::string_view(target_.cache_id)));
           break;
         default:
           return check_condition(scsi::SenseKey::illegal_request, scsi::asc::invalid_field_in_cdb);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/random.h"
+#include "common/scsi/cache_id_page.h"
 
 namespace vjbod::scsi {
 namespace {
@@ -130,6 +131,28 @@ TEST(Inquiry, CharacteristicsAndProvisioningComeBackAsTheyWere) {
   EXPECT_EQ(parse_logical_block_provisioning(
                 built([&](ByteWriter& out) { build(disk, provisioning, out); })),
             provisioning);
+}
+
+TEST(Inquiry, ACacheIdComesBackAsItWas) {
+  std::vector<std::byte> bytes(4 + cache_id_bytes);
+  ByteWriter out(bytes);
+  build_cache_id({}, "3f2b0c3e-0000-4000-8000-0123456789ab", out);
+  EXPECT_EQ(parse_cache_id(bytes), "3f2b0c3e-0000-4000-8000-0123456789ab");
+}
+
+TEST(Inquiry, TheVendorPageOfAnotherVendorIsNoCacheId) {
+  std::vector<std::byte> bytes(4 + cache_id_bytes);
+  ByteWriter out(bytes);
+  build_cache_id({}, "3f2b0c3e-0000-4000-8000-0123456789ab", out);
+  for (const auto& [at, value] : {std::pair{1, 0xc1}, std::pair{3, 35}, std::pair{4, 0x07},
+                                  std::pair{39, 0xe4}, std::pair{20, 0x20}}) {
+    auto other = bytes;
+    other[static_cast<size_t>(at)] = static_cast<std::byte>(value);
+    EXPECT_FALSE(parse_cache_id(other)) << at;
+  }
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(parse_cache_id(ConstBytes(bytes).first(length))) << length;
+  }
 }
 
 TEST(Inquiry, NoBytesCrashTheParsers) {

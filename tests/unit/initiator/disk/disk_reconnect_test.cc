@@ -398,7 +398,7 @@ TEST_F(DiskReconnect, FailsLoudlyWhenTheTargetsMachineWasRestartedWithUnflushedW
   connect();
   write(0, 512, A);
   reactor.run_until_idle();
-  target.boot_id = "22222222-2222-2222-2222-222222222222";
+  target.cache_id = "22222222-2222-2222-2222-222222222222";
   restart_target();
   TestRequest& waiting = write(512, 512, A);
 
@@ -419,7 +419,7 @@ TEST_F(DiskReconnect, GoesOnAfterARestartOfTheMachineWhenAllWasFlushed) {
   reactor.run_until_idle();
   flush();
   reactor.run_until_idle();
-  target.boot_id = "22222222-2222-2222-2222-222222222222";
+  target.cache_id = "22222222-2222-2222-2222-222222222222";
   restart_target();
   TestRequest& waiting = write(512, 512, A);
 
@@ -427,6 +427,37 @@ TEST_F(DiskReconnect, GoesOnAfterARestartOfTheMachineWhenAllWasFlushed) {
   reactor.run_until_idle();
 
   EXPECT_EQ(waiting.result, 0);
+}
+
+TEST_F(DiskReconnect, ATargetThatTellsItsCacheNoLongerIsTakenToHaveLostIt) {
+  connect();
+  write(0, 512, A);
+  reactor.run_until_idle();
+  target.cache_id.clear();
+  restart_target();
+
+  run_to(DiskState::failed);
+}
+
+TEST_F(DiskReconnect, TheSamePageOfAnotherVendorMeansNothing) {
+  target.vendor = "ACME";
+  connect();
+  write(0, 512, A);
+  reactor.run_until_idle();
+  target.cache_id = "22222222-2222-2222-2222-222222222222";
+  restart_target();
+
+  run_to(DiskState::connected);
+}
+
+TEST_F(DiskReconnect, ATargetThatNeverToldItsCacheIsTrusted) {
+  target.cache_id.clear();
+  connect();
+  write(0, 512, A);
+  reactor.run_until_idle();
+  restart_target();
+
+  run_to(DiskState::connected);
 }
 
 TEST_F(DiskReconnect, GoesOnAfterARestartOfTheProcessAlone) {
@@ -449,7 +480,7 @@ TEST_F(DiskReconnect, NoticesAHalfDoneRequestWhoseFirstHalfIsLostWithTheCache) {
   reactor.run_until_idle();
   ASSERT_FALSE(written.result.has_value());
   target.ignore = nullptr;
-  target.boot_id = "22222222-2222-2222-2222-222222222222";
+  target.cache_id = "22222222-2222-2222-2222-222222222222";
   restart_target();
 
   run_to(DiskState::failed);
@@ -462,7 +493,7 @@ TEST_F(DiskReconnect, APersonMayAcceptTheLoss) {
   connect();
   write(0, 512, A);
   reactor.run_until_idle();
-  target.boot_id = "22222222-2222-2222-2222-222222222222";
+  target.cache_id = "22222222-2222-2222-2222-222222222222";
   restart_target();
   run_to(DiskState::failed);
 

@@ -136,6 +136,7 @@ class NexusFixture : public ::testing::Test, public NexusOwner, public Managemen
       options.uuid[i] = static_cast<std::byte>(0xa0 + i);
     }
     options.read_only = read_only;
+    options.cache_id = "11111111-1111-1111-1111-111111111111";
     options.backstore = std::move(backstore);
     options.home = &reactor;
     return LogicalUnit::make(options);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/scsi/cache_id_page.h"
 #include "common/scsi/inquiry.h"
 #include "common/scsi/mode_page.h"
 #include "common/scsi/report_luns.h"
@@ -62,7 +63,7 @@ TEST_F(PrimaryCommands, APageCodeWithoutVitalProductDataIsAWrongField) {
 
 TEST_F(PrimaryCommands, EveryPageInTheListIsThereAndNoOther) {
   const auto pages = parse_supported_pages(page(0x00)).value();
-  EXPECT_EQ(pages, (std::vector<uint8_t>{0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2}));
+  EXPECT_EQ(pages, (std::vector<uint8_t>{0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2, 0xc0}));
   for (unsigned code = 0; code < 256; ++code) {
     const bool listed = std::count(pages.begin(), pages.end(), code) != 0;
     const TestTask& task = run_read(Inquiry{.vital_product_data = true,
@@ -71,6 +72,10 @@ TEST_F(PrimaryCommands, EveryPageInTheListIsThereAndNoOther) {
                                     255);
     EXPECT_EQ(task.ending(), listed ? "GOOD" : "05/24/00") << code;
   }
+}
+
+TEST_F(PrimaryCommands, ThePageOfTheCacheIdIsThereWhereThereIsOne) {
+  EXPECT_EQ(parse_cache_id(page(0xc0)), unit->cache_id());
 }
 
 TEST_F(PrimaryCommands, TheIdentityComesFromTheUuid) {
