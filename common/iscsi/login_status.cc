@@ -28,7 +28,7 @@ const char* name_of(LoginStatus status) {
     case LoginStatus::authentication_failure: return "authentication failure";
     case LoginStatus::authorization_failure:
       return "authorization failure: this initiator may not use this target";
-    case LoginStatus::not_found: return "target not found";
+    case LoginStatus::not_found: return "target not found, or not for this initiator";
     case LoginStatus::target_removed: return "target removed";
     case LoginStatus::unsupported_version: return "unsupported iSCSI version";
     case LoginStatus::too_many_connections: return "too many connections";

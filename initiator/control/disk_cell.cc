@@ -31,6 +31,7 @@ std::shared_ptr<DiskCell> DiskCell::make(Reactor& main, HostShard& home, std::ve
                                std::move(*shared_config), static_cast<DiskObserver&>(*cell));
     NbdServerOptions options;
     options.socket.path = cell->socket_path_;
+    options.connection.exported.name = cell->name_;
     cell->server_ =
         std::make_unique<NbdServer>(*cell->disk_, cell->home_.shard, others, std::move(options));
   });

@@ -6,6 +6,7 @@
 
 #include "common/iscsi/errc.h"
 #include "common/iscsi/pdu_codec.h"
+#include "common/iscsi/pdu_rules.h"
 #include "initiator/session/session.h"
 
 namespace vjbod::initiator {
@@ -20,6 +21,10 @@ void Session::on_control(const transport::ReceivedControl& received) {
     return;
   }
   if (state_ == State::terminating || state_ == State::closed) return;
+  const auto header = received.header_bytes.first<iscsi::bhs_bytes>();
+  if (const auto wrong = iscsi::invalid(received.pdu, iscsi::bhs_data_segment_length(header),
+                                        iscsi::bhs_total_ahs_bytes(header)))
+    return protocol_error("sent a header that the RFC does not allow: " + *wrong);
   if (!take_numbers(received)) return;
   std::visit([&](const auto& pdu) { on_pdu(pdu, received); }, received.pdu);
   if (window_was_closed_ && can_issue()) {

@@ -330,8 +330,10 @@ Outcome LoginMachine::Impl::identify(const SortedPairs& pairs) {
       return refused(LoginStatus::not_found, Errc::login_refused, "target {} does not exist",
                      outcome.target_name);
     case LoginDecision::Access::forbidden:
-      return refused(LoginStatus::authorization_failure, Errc::login_refused,
-                     "this initiator may not use target {}", outcome.target_name);
+      // Who may not use a target does not learn whether it is there; the log tells.
+      return refused(outcome.parameters.discovery ? LoginStatus::authorization_failure
+                                                  : LoginStatus::not_found,
+                     Errc::login_refused, "this initiator is not known here");
     case LoginDecision::Access::unavailable:
       return refused(LoginStatus::service_unavailable, Errc::login_refused,
                      "target {} is not available now", outcome.target_name);

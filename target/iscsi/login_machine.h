@@ -48,8 +48,8 @@ struct ChapRequirement {
 struct LoginDecision {
   enum class Access : uint8_t {
     allowed,
-    not_found,    // 0x0203
-    forbidden,    // 0x0202
+    not_found,    // 0x0203: no such target, or not for this initiator
+    forbidden,    // no such initiator: 0x0203 too, for a discovery session 0x0202
     unavailable,  // 0x0301
   };
   Access access = Access::not_found;

@@ -57,11 +57,13 @@ class TargetClients(t.TargetTest):
         self.lun("lun2")
         self.let_in(t.initiator, "lun1")
         # 0x0203: whether the target exists is not told to who may not use it.
-        self.refused("Target not found", "iscsi-inq", self.boxes.iscsi_url("lun2"))
-        self.refused("failure", "iscsi-inq", self.boxes.iscsi_url("lun1"), iqn="iqn.2026-11.io.vjbod.test:stranger")
+        stranger = "iqn.2026-11.io.vjbod.test:stranger"
+        for url in (self.boxes.iscsi_url("lun2"), self.boxes.iscsi_url("lun2").replace("lun2", "nothing")):
+            self.refused("Target not found", "iscsi-inq", url)
+            self.refused("Target not found", "iscsi-inq", url, iqn=stranger)
         self.refused("LOGICAL_UNIT_NOT_SUPPORTED", "iscsi-inq", self.boxes.iscsi_url("lun1")[:-1] + "1")
         self.boxes.cli("target", "initiator", "remove", t.initiator)
-        self.refused("failure", "iscsi-inq", self.boxes.iscsi_url("lun1"))
+        self.refused("Target not found", "iscsi-inq", self.boxes.iscsi_url("lun1"))
 
     def test_inquiry_capacity_and_load(self):
         self.let_in(t.initiator, "lun1")

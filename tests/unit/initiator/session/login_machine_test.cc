@@ -406,7 +406,7 @@ TEST_F(InitiatorLogin, DecodesTheStatusIntoASentence) {
            {LoginStatus::initiator_error, LoginVerdict::retry, Errc::login_refused,
             "login status 0x0200, initiator error"},
            {LoginStatus::not_found, LoginVerdict::permanent, Errc::target_not_found,
-            "login status 0x0203, target not found"},
+            "login status 0x0203, target not found, or not for this initiator"},
            {LoginStatus::service_unavailable, LoginVerdict::retry, Errc::login_refused,
             "login status 0x0301, service unavailable"},
            {LoginStatus::out_of_resources, LoginVerdict::retry, Errc::login_refused,

@@ -405,7 +405,9 @@ TEST_F(SessionTest, ClosesOnAnAnswerToAPingThatWasNeverSent) {
 TEST_F(SessionTest, ClosesOnTextNobodyAskedFor) {
   log_in();
 
-  peer().send(iscsi::TextResponse{});
+  iscsi::TextResponse text;
+  text.final = true;
+  peer().send(text);
   reactor.run_until_idle();
 
   EXPECT_THAT(reason(), testing::HasSubstr("text that nobody asked for"));
@@ -418,6 +420,18 @@ TEST_F(SessionTest, ClosesOnATaskManagementResponseOutOfNowhere) {
   reactor.run_until_idle();
 
   EXPECT_THAT(reason(), testing::HasSubstr("must not come now"));
+}
+
+TEST_F(SessionTest, ClosesOnAHeaderThatTheRfcDoesNotAllow) {
+  log_in();
+  iscsi::TaskManagementResponse response;
+  response.itt = iscsi::reserved_tag;
+
+  peer().send(response);
+  reactor.run_until_idle();
+
+  EXPECT_EQ(closed->code, iscsi::Errc::protocol);
+  EXPECT_THAT(reason(), testing::HasSubstr("Initiator Task Tag is the reserved one"));
 }
 
 TEST_F(SessionTest, ClosesOnASecondLoginResponse) {

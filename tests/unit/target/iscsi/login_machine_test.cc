@@ -8,6 +8,7 @@
 #include "common/base/random.h"
 #include "common/iscsi/binary_value.h"
 #include "common/iscsi/errc.h"
+#include "common/iscsi/pdu_codec.h"
 #include "common/iscsi/text.h"
 
 namespace vjbod::target {
@@ -502,12 +503,31 @@ TEST_F(LoginMachineTest, SaysWhyATargetMayNotBeUsed) {
   };
   for (const auto& [access, status] :
        {Case{LoginDecision::Access::not_found, LoginStatus::not_found},
-        Case{LoginDecision::Access::forbidden, LoginStatus::authorization_failure},
         Case{LoginDecision::Access::unavailable, LoginStatus::service_unavailable}}) {
     machine_.reset();
     policy_.access = access;
     expect_failed(send(security_done, names), status, Errc::login_refused);
   }
+}
+
+TEST_F(LoginMachineTest, TellsAStrangerAboutATargetWhatItTellsAboutNone) {
+  policy_.access = LoginDecision::Access::forbidden;
+  const LoginStep stranger = send(security_done, names);
+  machine_.reset();
+  policy_.access = LoginDecision::Access::not_found;
+  const LoginStep nothing = send(security_done, names);
+
+  std::array<std::byte, iscsi::bhs_bytes> of_stranger{}, of_nothing{};
+  iscsi::encode_bhs(*stranger.response, 0, 0, of_stranger);
+  iscsi::encode_bhs(*nothing.response, 0, 0, of_nothing);
+  EXPECT_EQ(of_stranger, of_nothing);
+  EXPECT_EQ(stranger.data, nothing.data);
+}
+
+TEST_F(LoginMachineTest, TellsAStrangerThatItMayNotDiscover) {
+  policy_.access = LoginDecision::Access::forbidden;
+  expect_failed(send(security_done, "InitiatorName=iqn.2026-11.io.vjbod:a SessionType=Discovery"),
+                LoginStatus::authorization_failure, Errc::login_refused);
 }
 
 // --- CHAP ---

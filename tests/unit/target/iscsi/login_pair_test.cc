@@ -219,7 +219,8 @@ TEST_F(LoginPair, RequiredDigestsThatTheTargetHasNotEndTheLogin) {
 TEST_F(LoginPair, AnUnknownTargetIsNotFound) {
   host_.target_name = "iqn.2024-01.com.example:other";
   run();
-  EXPECT_EQ(initiator_->failure().error.text, "login status 0x0203, target not found");
+  EXPECT_EQ(initiator_->failure().error.text,
+            "login status 0x0203, target not found, or not for this initiator");
 }
 
 TEST_F(LoginPair, AnInitiatorThatMayNotIsForbidden) {
