@@ -13,6 +13,7 @@
 
 #include "common/base/log.h"
 #include "common/config/values.h"
+#include "common/net/port_user.h"
 #include "common/rpc/errc.h"
 
 namespace vjbod::rpc {
@@ -27,9 +28,6 @@ std::string errno_text(int error) {
 }
 
 tl::unexpected<Error> cannot_listen(std::string_view where, int error) {
-  if (error == EADDRINUSE)
-    return fail(Errc::busy, "{} is in use by another program; stop it or choose another address",
-                where);
   return fail(system_code(error), "cannot listen on {}: {}", where, errno_text(error));
 }
 
@@ -62,8 +60,15 @@ Result<UniqueFd> listen_on_tcp(const std::string& listen) {
   if (address->ai_family == AF_INET6)  // [::] takes IPv4 too
     ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (::bind(fd.get(), address->ai_addr, address->ai_addrlen) != 0 ||
-      ::listen(fd.get(), backlog) != 0)
-    return cannot_listen(listen, errno);
+      ::listen(fd.get(), backlog) != 0) {
+    const int error = errno;
+    if (error == EADDRINUSE)
+      return fail(Errc::busy,
+                  "the control channel's address {} is in use by {}; stop it or choose another "
+                  "address",
+                  listen, net::port_user(where->port));
+    return cannot_listen(listen, error);
+  }
   return fd;
 }
 
@@ -136,7 +141,8 @@ Result<std::string> trusted_local_user(int fd) {
 
 Acceptor::Acceptor(Reactor& reactor, UniqueFd listening, Sink sink, ConnectionTable limits,
                    Identify identify)
-    : listening_(std::move(listening)),
+    : reactor_(reactor),
+      listening_(std::move(listening)),
       sink_(std::move(sink)),
       connections_(std::move(limits)),
       identify_(std::move(identify)),
@@ -164,13 +170,22 @@ void Acceptor::hand_over(UniqueFd connection) {
     return;
   }
   if (!connections_.admit(connection.get(), *who)) {
-    spdlog::debug("control connection from {} refused: too many are open", *who);
+    note_limit(*who);
     return;
   }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
   parameters.listener_fd = listening_.get();
   parameters.fd = connection.release();
   sink_->HandleNewConnection(&parameters);
+}
+
+void Acceptor::note_limit(const std::string& who) {
+  ++refused_;
+  const TimePoint now = reactor_.now();
+  if (limit_told_ && now - *limit_told_ < limit_told_interval) return;
+  limit_told_ = now;
+  spdlog::warn("control connections from {} are refused: too many are open ({} refused so far)",
+               who, refused_);
 }
 
 void Acceptor::refuse_one() {

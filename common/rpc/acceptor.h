@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <grpcpp/server_builder.h>
@@ -29,6 +30,9 @@ class Acceptor {
   // Says whose connection it is, for the limit per address; an error refuses it.
   using Identify = std::function<Result<std::string>(int fd)>;
 
+  // A limit that is reached is logged so often, however many connections it keeps out.
+  static constexpr Duration limit_told_interval = std::chrono::minutes(1);
+
   Acceptor(Reactor& reactor, UniqueFd listening, Sink sink, ConnectionTable limits,
            Identify identify);
 
@@ -36,7 +40,9 @@ class Acceptor {
   void accept_all();
   void hand_over(UniqueFd connection);
   void refuse_one();
+  void note_limit(const std::string& who);
 
+  Reactor& reactor_;
   UniqueFd listening_;
   Sink sink_;
   ConnectionTable connections_;
@@ -44,6 +50,8 @@ class Acceptor {
   // Given up for a moment when the process has no descriptor left, so that a waiting connection can
   // be closed instead of keeping the reactor busy for ever.
   UniqueFd spare_;
+  uint64_t refused_ = 0;
+  std::optional<TimePoint> limit_told_;
   std::unique_ptr<FdWatch> watch_;
 };
 

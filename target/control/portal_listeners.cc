@@ -5,16 +5,19 @@
 
 #include "common/base/log.h"
 #include "common/config/values.h"
+#include "common/net/port_user.h"
 #include "common/rpc/errc.h"
 
 namespace vjbod::target {
 
 PortalListeners::PortalListeners(AsioReactor& home, std::vector<AsioReactor*> shards,
-                                 TargetServer& server, std::vector<PortalConfig> portals)
+                                 TargetServer& server, std::vector<PortalConfig> portals,
+                                 std::function<void()> opened)
     : home_(home),
       shards_(std::move(shards)),
       server_(server),
       waiting_(std::move(portals)),
+      opened_(std::move(opened)),
       retry_timer_(home, [this] { retry(); }) {}
 
 Status PortalListeners::open() {
@@ -35,9 +38,8 @@ Status PortalListeners::open_one(const PortalConfig& portal) {
   const std::string where = config::host_port_text(portal.address, portal.port);
   if (!listener) {
     if (listener.error().code == std::errc::address_in_use)
-      return fail(rpc::Errc::busy,
-                  "portal {} is in use by another program; stop it or choose another address",
-                  where);
+      return fail(rpc::Errc::busy, "portal {} is in use by {}; stop it or choose another address",
+                  where, net::port_user(portal.port));
     return fail(listener.error().code, "portal {}: {}", where, listener.error().text);
   }
   spdlog::info("portal {} is open", (*listener)->local());
@@ -46,6 +48,7 @@ Status PortalListeners::open_one(const PortalConfig& portal) {
 }
 
 void PortalListeners::retry() {
+  const size_t open_before = listeners_.size();
   for (const PortalConfig& portal : std::exchange(waiting_, {})) {
     Status opened = open_one(portal);
     if (opened) continue;
@@ -54,6 +57,7 @@ void PortalListeners::retry() {
     waiting_.push_back(portal);
   }
   if (!waiting_.empty()) retry_timer_.arm_after(bind_retry);
+  if (listeners_.size() > open_before) opened_();
 }
 
 std::vector<ReachablePortal> PortalListeners::listening() const {
@@ -66,13 +70,24 @@ std::vector<ReachablePortal> PortalListeners::listening() const {
 
 void PortalListeners::on_accepted(transport::AcceptedSocket accepted) {
   std::optional<size_t> place = server_.reserve_place(accepted.peer_address);
-  if (!place) return;  // a limit is reached: dropping the socket closes it
+  if (!place) return note_limit(accepted.peer_address);  // dropping the socket closes it
   AsioReactor& reactor = *shards_[*place];
   auto shared = std::make_shared<transport::AcceptedSocket>(std::move(accepted));
   reactor.post([&server = server_, &reactor, shared, place = *place] {
     server.adopt(place, shared->peer_address,
                  transport::make_tcp_mover(reactor, std::move(shared->socket)));
   });
+}
+
+void PortalListeners::note_limit(const std::string& address) {
+  ++turned_away_;
+  const TimePoint now = home_.now();
+  if (limit_told_ && now - *limit_told_ < limit_told_interval) return;
+  limit_told_ = now;
+  spdlog::warn(
+      "connections from {} are turned away: a limit of the configuration is reached "
+      "(limits.connections, limits.connections_per_address; {} turned away so far)",
+      address, turned_away_);
 }
 
 void PortalListeners::on_accept_trouble(const Error& error) {

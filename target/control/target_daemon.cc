@@ -13,6 +13,7 @@
 #include "common/config/state_file.h"
 #include "common/config/values.h"
 #include "common/iscsi/errc.h"
+#include "common/net/address_watch.h"
 #include "common/net/interfaces.h"
 #include "common/rpc/server.h"
 #include "common/rpc/tls_credentials.h"
@@ -35,6 +36,8 @@ namespace {
 using rpc::Severity;
 
 constexpr Duration call_grace = std::chrono::seconds(1);
+// Addresses come in groups: one look for all of them.
+constexpr Duration address_settling = std::chrono::milliseconds(300);
 
 uint64_t random_seed() {
   uint64_t seed = 0;
@@ -71,7 +74,11 @@ struct TargetDaemon::Impl final : ServerEvents {
   std::unique_ptr<rpc::PeerServer> peer_server;
   std::unique_ptr<rpc::UnixServer> unix_server;
   std::unique_ptr<SignalWatch> signals;
-  std::vector<ReachablePortal> listening;  // as of the last look
+  std::vector<ReachablePortal> listening;   // as of the last look
+  std::vector<ReachablePortal> advertised;  // as hosts and initiators know it
+  std::optional<net::AddressWatch> address_watch;
+  std::unique_ptr<FdWatch> address_news;
+  std::optional<Timer> address_timer;
   std::optional<Timer> stop_timer;
   int stops_left = 0;
   bool stopping = false;
@@ -95,6 +102,8 @@ struct TargetDaemon::Impl final : ServerEvents {
   Status start_control();
   void renew_access();
   void renew_portals();
+  void look_at_portals(bool retry);
+  void watch_addresses();
   std::vector<ReachablePortal> reachable(const std::vector<ReachablePortal>& from) const;
   void on_signal(int signal);
   void reload();
@@ -137,7 +146,9 @@ Status TargetDaemon::Impl::open_portals() {
   std::vector<AsioReactor*> reactors;
   for (const auto& shard : shards) reactors.push_back(&shard->reactor());
   Status opened = at_home([&] {
-    listeners = std::make_unique<PortalListeners>(home(), reactors, *server, config.portals);
+    listeners = std::make_unique<PortalListeners>(
+        home(), reactors, *server, config.portals,
+        [this] { control.post([this] { look_at_portals(false); }); });
     Status result = listeners->open();
     listening = listeners->listening();
     return result;
@@ -162,10 +173,42 @@ std::vector<ReachablePortal> TargetDaemon::Impl::reachable(
 }
 
 void TargetDaemon::Impl::renew_portals() {
+  std::vector<ReachablePortal> now = reachable(listening);
+  if (now == advertised) return;
+  advertised = std::move(now);
   std::vector<std::string> texts;
-  for (const ReachablePortal& portal : reachable(listening))
+  for (const ReachablePortal& portal : advertised)
     texts.push_back(config::host_port_text(portal.address, portal.port));
+  if (parts)  // else it is the first time, and nobody is there to be told
+    parts->event(
+        Severity::info, "portals-changed", config.name,
+        fmt::format("this box can be reached at {}",
+                    texts.empty() ? "no address" : fmt::to_string(fmt::join(texts, ", "))));
+  watchers.notify_all("portals-changed", config.name, "its addresses have changed");
   serving->set_advertised_portals(std::move(texts));
+}
+
+// `retry`: also tries the portals that wait for their address.
+void TargetDaemon::Impl::look_at_portals(bool retry) {
+  home().post([this, retry] {
+    if (!listeners) return;  // stopping
+    if (retry) listeners->retry();
+    control.post([this, now = listeners->listening()] {
+      listening = now;
+      renew_portals();
+    });
+  });
+}
+
+void TargetDaemon::Impl::watch_addresses() {
+  Result<net::AddressWatch> opened = net::AddressWatch::open();
+  if (!opened) return spdlog::warn("{}", opened.error().text);
+  address_watch.emplace(std::move(*opened));
+  address_timer.emplace(control, [this] { look_at_portals(true); });
+  address_news = control.watch_readable(address_watch->fd(), [this] {
+    address_watch->read_empty();
+    if (!address_timer->armed()) address_timer->arm_after(address_settling);
+  });
 }
 
 Status TargetDaemon::Impl::start_control() {
@@ -200,6 +243,7 @@ Status TargetDaemon::Impl::start() {
     events.add(Severity::error, "lun-failed", config.name, remark, wall_now());
   if (Status opened = open_portals(); !opened) return opened;
   if (Status started = start_control(); !started) return started;
+  watch_addresses();
   signals =
       std::make_unique<SignalWatch>(control, std::initializer_list<int>{SIGTERM, SIGINT, SIGHUP},
                                     [this](int signal) { on_signal(signal); });
@@ -231,13 +275,7 @@ void TargetDaemon::Impl::reload() {
   }
   for (const std::string& name : luns->retry_failed())
     parts->event(Severity::info, "lun-served", name, fmt::format("LUN {} is served again", name));
-  home().post([this] {
-    std::vector<ReachablePortal> now = listeners ? listeners->listening() : listening;
-    control.post([this, now] {
-      listening = now;
-      renew_portals();
-    });
-  });
+  look_at_portals(true);
   parts->event(Severity::info, "reloaded", config.name,
                "configuration read again: the log level is in force, failed LUNs were tried "
                "again; other changes need a restart");
@@ -245,6 +283,8 @@ void TargetDaemon::Impl::reload() {
 
 void TargetDaemon::Impl::stop() {
   stopping = true;
+  address_news.reset();
+  address_timer.reset();
   spdlog::info("stopping: sessions are logged out");
   stop_timer.emplace(control, [] {
     // Every acknowledged write is out of this process's memory: nothing is lost by leaving now.
@@ -275,6 +315,8 @@ void TargetDaemon::Impl::stopped_one() {
 // After the control reactor has stopped, or when starting failed half way.
 void TargetDaemon::Impl::tear_down() {
   signals.reset();
+  address_news.reset();
+  address_timer.reset();
   stop_timer.reset();
   unix_server.reset();
   peer_server.reset();
