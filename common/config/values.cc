@@ -79,6 +79,17 @@ Status check_name(std::string_view what, std::string_view text) {
               what, printable(text, name_bytes_max), name_bytes_max);
 }
 
+Status check_interface_name(std::string_view what, std::string_view text) {
+  constexpr size_t bytes_max = 15;  // IFNAMSIZ - 1
+  bool valid = !text.empty() && text.size() <= bytes_max && text != "." && text != "..";
+  for (char c : text) valid &= c > ' ' && c < 0x7f && c != '/' && c != ':';
+  if (valid) return {};
+  return fail(ConfigErrc::bad_value,
+              "{} \"{}\" is not allowed: the name of an interface has 1 to {} visible ASCII "
+              "characters, without / and :",
+              what, printable(text, bytes_max), bytes_max);
+}
+
 Result<uint64_t> parse_size(std::string_view text) {
   constexpr std::string_view units = "KMGTP";
   std::string_view digits = text;

@@ -17,6 +17,8 @@ namespace vjbod::config {
 inline constexpr size_t name_bytes_max = 63;
 bool is_name(std::string_view text);
 Status check_name(std::string_view what, std::string_view text);
+// Of a network interface, as the kernel takes them: 1 to 15 bytes without blanks, '/' and ':'.
+Status check_interface_name(std::string_view what, std::string_view text);
 
 // Bytes, or K, M, G, T, P as powers of 1024: "10G", "4096". Lower case is taken too.
 Result<uint64_t> parse_size(std::string_view text);

@@ -82,6 +82,16 @@ bool Secret::same_as(const Secret& other) const {
   return equal_constant_time(bytes(), other.bytes());
 }
 
+Status check_chap_name(std::string_view name) {
+  if (name.empty() || name.size() > chap_name_bytes_max)
+    return fail(Errc::authentication, "a CHAP user name has 1 to {} bytes", chap_name_bytes_max);
+  for (char c : name)
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f)
+      return fail(Errc::authentication,
+                  "a CHAP user name holds no blanks and no control characters");
+  return {};
+}
+
 Status check_secret(std::string_view secret) {
   if (secret.size() < chap_secret_bytes_min) {
     return fail(Errc::authentication,

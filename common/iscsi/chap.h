@@ -75,6 +75,8 @@ struct ChapCredentials {
 
 // For configuration: may this be a CHAP secret? The error says what is wrong with it and never
 // repeats it.
+// A user name of CHAP_N: 1 to chap_name_bytes_max bytes, no blanks, no control characters.
+Status check_chap_name(std::string_view name);
 Status check_secret(std::string_view secret);
 
 // Whether this may be a CHAP user of ours: 1 to 255 bytes, no control characters.

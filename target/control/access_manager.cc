@@ -40,12 +40,8 @@ Status check_credentials(const ForeignInitiator& initiator) {
     return fail(Errc::usage, "a mutual secret needs a CHAP secret of the initiator too");
   for (const auto* credentials : {&initiator.chap, &initiator.mutual}) {
     if (!*credentials) continue;
-    const std::string& user = (*credentials)->user;
-    if (user.empty() || user.size() > iscsi::chap_name_bytes_max)
-      return fail(Errc::usage, "a CHAP user name has 1 to {} bytes", iscsi::chap_name_bytes_max);
-    for (char c : user)
-      if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f)
-        return fail(Errc::usage, "a CHAP user name holds no blanks and no control characters");
+    if (Status valid = iscsi::check_chap_name((*credentials)->user); !valid)
+      return fail(Errc::usage, "{}", valid.error().text);
     if (Status valid = iscsi::check_secret(as_text((*credentials)->secret.bytes())); !valid)
       return fail(Errc::usage, "{}", valid.error().text);
   }

@@ -17,8 +17,6 @@ namespace {
 
 using rpc::Errc;
 
-constexpr size_t request_id_bytes_max = 64;
-
 // The sessions are gone, but their shards may still be letting go of the LUN: its file can be
 // removed only when nobody has it open.
 constexpr Duration release_poll = std::chrono::milliseconds(5);
@@ -187,8 +185,9 @@ Status LunManager::check_new(const LunSpecification& specification) const {
   if (Status valid = config::check_lun_size(specification.size_bytes, specification.block_size);
       !valid)
     return valid;
-  if (specification.request_id.size() > request_id_bytes_max)
-    return fail(Errc::usage, "the request id is longer than {} bytes", request_id_bytes_max);
+  if (!specification.request_id.empty())
+    if (Status valid = config::check_name("request id", specification.request_id); !valid)
+      return valid;
   if (Status free = check_not_removing(specification.name); !free) return free;
   if (store_.state().luns.size() >= TargetState::luns_max)
     return fail(Errc::no_space, "this box has {} LUNs, which is the limit", TargetState::luns_max);
@@ -265,7 +264,7 @@ Status LunManager::create(LunSpecification specification) {
 void LunManager::remove(const std::string& name, std::function<void(Status)> done) {
   auto record = store_.state().luns.find(name);
   if (record == store_.state().luns.end())
-    return done(fail(Errc::not_found, "there is no LUN {}", name));
+    return done(fail(Errc::not_found, "there is no LUN {}", config::printable(name, 64)));
   if (Status free = check_not_removing(name); !free) return done(std::move(free));
   auto released = [this, name, done = std::move(done)](std::shared_ptr<scsi::LogicalUnit> unit) {
     removals_.erase(name);
@@ -308,7 +307,8 @@ void LunManager::finish_removal(const std::string& name, const std::function<voi
 
 Status LunManager::resize(const std::string& name, uint64_t size_bytes) {
   auto found = store_.state().luns.find(name);
-  if (found == store_.state().luns.end()) return fail(Errc::not_found, "there is no LUN {}", name);
+  if (found == store_.state().luns.end())
+    return fail(Errc::not_found, "there is no LUN {}", config::printable(name, 64));
   const LunRecord& record = found->second;
   if (Status free = check_not_removing(name); !free) return free;
   if (Status valid = config::check_lun_size(size_bytes, record.block_size); !valid) return valid;
@@ -318,6 +318,8 @@ Status LunManager::resize(const std::string& name, uint64_t size_bytes) {
   if (size_bytes == record.size_bytes) return {};
   auto lun = open_.find(name);
   if (lun == open_.end()) return fail(Errc::other, "{}", failed_.at(name));
+  // Nothing grows that could not be put on record.
+  if (Status writable = store_.change([](TargetState&) {}); !writable) return writable;
   if (Status grown = lun->second.unit->resize(size_bytes); !grown)
     return fail(control_error(grown.error()));
   Status saved =
@@ -369,7 +371,8 @@ Result<backstore::FilterControls> LunManager::fault_controls(const std::string& 
         Errc::permission,
         "faults are for tests; they need \"allow_test_faults = true\" in the configuration");
   auto lun = open_.find(name);
-  if (lun == open_.end()) return fail(Errc::not_found, "there is no LUN {} that is served", name);
+  if (lun == open_.end())
+    return fail(Errc::not_found, "there is no LUN {} that is served", config::printable(name, 64));
   return lun->second.controls;
 }
 

@@ -346,9 +346,10 @@ void add_events(CLI::App& app, Registry& registry) {
             std::cout << to_json(event).dump(-1, ' ', false, Json::error_handler_t::replace)
                       << std::endl;
           } else {
+            std::string line;
             for (const std::string& cell : event_row(event))
-              std::cout << cell << (cell == event.text() ? "" : "  ");
-            std::cout << std::endl;
+              line += (line.empty() ? "" : "  ") + config::printable(cell, 4096);
+            std::cout << line << std::endl;
           }
         });
     if (!ended) return fail(std::move(ended).error());

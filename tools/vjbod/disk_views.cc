@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/time_util.h>
 
+#include "common/config/values.h"
 #include "tools/vjbod/table.h"
 
 namespace vjbod::cli {
 
 namespace {
+
+constexpr size_t line_bytes_max = 4096;  // some of it comes from other boxes
 
 std::string connection_text(const std::string& type) {
   if (type == "iser") return "iSER";
@@ -53,7 +56,9 @@ std::vector<std::string> disk_row(const v1::Disk& disk) {
 std::string disk_details(const v1::Disk& disk) {
   std::string out = disk.name() + "\n";
   auto line = [&](const char* key, const std::string& value) {
-    if (!value.empty()) out += fmt::format("  {:<18} {}\n", std::string(key) + ":", value);
+    if (value.empty()) return;
+    out += fmt::format("  {:<18} {}\n", std::string(key) + ":",
+                       config::printable(value, line_bytes_max));
   };
   line("state", disk.state());
   if (disk.has_state_since())
@@ -113,7 +118,8 @@ std::string disk_details(const v1::Disk& disk) {
                                   stats.queue_time_us() / ops, stats.target_time_us() / ops));
   }
   if (disk.transitions_size() > 0) out += "  last state changes:\n";
-  for (const std::string& transition : disk.transitions()) out += "    " + transition + "\n";
+  for (const std::string& transition : disk.transitions())
+    out += "    " + config::printable(transition, line_bytes_max) + "\n";
   return out;
 }
 

@@ -211,6 +211,12 @@ Json to_json(const v1::TargetPeerInfo& peer) {
 }
 
 Json to_json(const v1::HostPeer& peer) {
+  Json pending = Json::array();
+  for (const v1::PendingFarewell& one : peer.pending())
+    pending.push_back({{"lun", one.lun()},
+                       {"action", one.action()},
+                       {"since", time_or_null(one.has_since(), one.since())},
+                       {"last_error", text_or_null(one.last_error())}});
   return {{"name", peer.name()},
           {"address", peer.address()},
           {"port", peer.port()},
@@ -219,7 +225,8 @@ Json to_json(const v1::HostPeer& peer) {
           {"reachable", peer.reachable()},
           {"last_error", text_or_null(peer.last_error())},
           {"disks", peer.disks()},
-          {"version", version_json(peer.version())}};
+          {"version", version_json(peer.version())},
+          {"pending", std::move(pending)}};
 }
 
 Json to_json(const v1::TargetStatus& status) {

@@ -56,6 +56,15 @@ void add_pair(CLI::App& app, Registry& registry) {
   });
 }
 
+// What a person should know of a peer now.
+std::string peer_note(const v1::HostPeer& peer) {
+  std::string note = peer.reachable() ? "" : peer.last_error();
+  for (const v1::PendingFarewell& pending : peer.pending())
+    note += fmt::format("{}to be told that LUN {} is {}", note.empty() ? "" : "; ", pending.lun(),
+                        pending.action() == "delete" ? "deleted" : "no longer used");
+  return note;
+}
+
 void add_peers(CLI::App& app, Registry& registry) {
   auto* command = app.add_subcommand("peers", "The boxes this one is paired with");
   registry.add(command, [&options = registry.options()]() -> Outcome {
@@ -69,7 +78,7 @@ void add_peers(CLI::App& app, Registry& registry) {
                   peer.reachable() ? "reachable" : "unreachable",
                   std::to_string(peer.disks()),
                   peer.version().version(),
-                  peer.reachable() ? "" : peer.last_error()};
+                  peer_note(peer)};
         });
   });
 }

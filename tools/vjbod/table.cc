@@ -5,11 +5,14 @@
 #include <cctype>
 
 #include "common/base/check.h"
+#include "common/config/values.h"
 #include "common/rpc/errc.h"
 
 namespace vjbod::cli {
 
 namespace {
+
+constexpr size_t cell_bytes_max = 4096;  // much of it comes from other boxes
 
 std::string upper(std::string_view text) {
   std::string out(text);
@@ -29,6 +32,7 @@ size_t width_of(const std::string& text) {
 
 void Table::add(std::vector<std::string> cells) {
   VJBOD_CHECK(cells.size() == titles_.size());
+  for (std::string& cell : cells) cell = config::printable(cell, cell_bytes_max);
   rows_.push_back(std::move(cells));
 }
 

@@ -106,5 +106,13 @@ TEST(Printable, KeepsTextAndDropsTheRest) {
   EXPECT_EQ(printable("abcdef", 3), "abc...");
 }
 
+TEST(InterfaceNames, AreThoseThatTheKernelTakes) {
+  for (const char* name : {"eth0", "enp3s0f1np1", "bond0.12", "br-lan", "wg_0", "012345678901234"})
+    EXPECT_TRUE(check_interface_name("interface", name)) << name;
+  for (const char* name : {"", ".", "..", "../eth0", "eth0:1", "eth 0", "eth0\n", "\x1b[2J",
+                           "\u00e9th0", "0123456789012345"})
+    EXPECT_FALSE(check_interface_name("interface", name)) << name;
+}
+
 }  // namespace
 }  // namespace vjbod::config
