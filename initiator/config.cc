@@ -25,6 +25,11 @@ std::string default_name() {
   return config::is_name(name) ? name : "host";
 }
 
+void read_path(config::ConfigTable& table, const char* key, std::string& path) {
+  if (table.text(key, path) && !path.starts_with('/'))
+    table.reject(key, "must be an absolute path");
+}
+
 }  // namespace
 
 Result<HostConfig> read_host_config(const std::string& path) {
@@ -36,12 +41,19 @@ Result<HostConfig> read_host_config(const std::string& path) {
   if (root.text("name", host.name) && !config::is_name(host.name)) {
     root.reject("name", "a name is lower-case letters, digits and hyphens, at most 63");
   }
-  root.text("state_dir", host.state_dir);
-  root.text("control_socket", host.control_socket);
-  root.text("log_level", host.log_level);
+  read_path(root, "state_dir", host.state_dir);
+  read_path(root, "control_socket", host.control_socket);
+  static constexpr std::array<std::string_view, 6> levels = {"trace", "debug", "info",
+                                                             "warn",  "error", "off"};
+  if (root.text("log_level", host.log_level) &&
+      std::find(levels.begin(), levels.end(), host.log_level) == levels.end()) {
+    root.reject("log_level", "use trace, debug, info, warn, error or off");
+  }
   if (root.text("initiator_iqn", host.initiator_iqn)) {
     if (auto checked = iscsi::normalised_name(host.initiator_iqn); !checked) {
       root.reject("initiator_iqn", checked.error().text);
+    } else {
+      host.initiator_iqn = *checked;
     }
   }
   if (auto exports = root.table("export")) {
@@ -50,7 +62,7 @@ Result<HostConfig> read_host_config(const std::string& path) {
         std::find(backends.begin(), backends.end(), host.exports.backend) == backends.end()) {
       exports->reject("backend", "use auto, ublk, nbd or socket");
     }
-    exports->text("socket_dir", host.exports.socket_dir);
+    read_path(*exports, "socket_dir", host.exports.socket_dir);
   }
   if (auto limits = root.table("limits")) {
     limits->number("shards", 0, shards_max, host.limits.shards);

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common/base/log.h"
+#include "common/rpc/status_map.h"
 #include "common/rpc/version.h"
 #include "common/runtime/signals.h"
 #include "initiator/config.h"
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
   block_signals({SIGTERM, SIGINT, SIGHUP});
   if (auto ran = initiator::run_host_daemon(*config); !ran) {
     std::cerr << "vjbod-hostd: " << ran.error().text << "\n";
-    return 1;
+    return rpc::exit_status(ran.error());
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/rpc/grpc_log.h"
+#include "common/rpc/status_map.h"
 #include "common/rpc/version.h"
 #include "common/runtime/signals.h"
 #include "target/control/config.h"
@@ -15,7 +16,6 @@
 
 namespace {
 
-constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
 struct Options {
@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
     return failed(logging.error(), exit_usage);
   vjbod::rpc::forward_grpc_log();
   vjbod::target::TargetDaemon daemon(std::move(*config), options.config);
-  if (vjbod::Status ran = daemon.run(); !ran) return failed(ran.error(), exit_failed);
+  if (vjbod::Status ran = daemon.run(); !ran)
+    return failed(ran.error(), vjbod::rpc::exit_status(ran.error()));
   return 0;
 }

@@ -33,6 +33,12 @@ std::string errno_text(int error) {
   return std::error_code(error, std::system_category()).message();
 }
 
+// A full disk is told apart from what permissions would mend.
+std::error_code not_usable(int error) {
+  return error == ENOSPC || error == EDQUOT ? system_code(error)
+                                            : make_error_code(StateErrc::not_usable);
+}
+
 Status write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     ssize_t written = ::write(fd, content.data(), content.size());
@@ -54,14 +60,16 @@ Result<StateDirectory> StateDirectory::open(std::string path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1))
     ::mkdir(path.substr(0, slash).c_str(), 0755);  // what fails here fails below, too
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    return fail(StateErrc::not_usable, "state directory {} cannot be made: {}", path,
-                errno_text(errno));
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    const int error = errno;
+    return fail(not_usable(error), "state directory {} cannot be made: {}", path,
+                errno_text(error));
+  }
   std::string lock_path = path + "/lock";
   UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.valid()) {
     int error = errno;
-    return fail(StateErrc::not_usable,
+    return fail(not_usable(error),
                 "state directory {} cannot be written: {}; make it writable for this daemon, or "
                 "choose another one with --state-dir",
                 path, errno_text(error));

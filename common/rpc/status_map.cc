@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/config/config_reader.h"
+#include "common/config/state_file.h"
 #include "common/config/values.h"
 
 namespace vjbod::rpc {
@@ -50,11 +51,23 @@ Errc kind_of(grpc::StatusCode code, Callee callee) {
   }
 }
 
+Errc kind_of(config::StateErrc code) {
+  switch (code) {
+    case config::StateErrc::damaged: return Errc::other;
+    case config::StateErrc::newer_version: return Errc::version;
+    case config::StateErrc::locked: return Errc::busy;
+    case config::StateErrc::not_usable: return Errc::permission;
+  }
+  return Errc::other;
+}
+
 }  // namespace
 
 Errc kind_of(const std::error_code& code) {
   if (code.category() == error_category()) return static_cast<Errc>(code.value());
   if (code.category() == config::config_error_category()) return Errc::usage;
+  if (code.category() == config::state_error_category())
+    return kind_of(static_cast<config::StateErrc>(code.value()));
   struct Known {
     std::errc condition;
     Errc kind;

@@ -15,6 +15,10 @@ namespace vjbod::rpc {
 // What an error means to a script. Codes of rpc::Errc mean themselves, errno values and everything
 // that is equivalent to one (no space, permission, exists, busy, …) are mapped, the rest is other.
 Errc kind_of(const std::error_code& code);
+// Of a daemon that could not start; the numbers are those of `vjbod`.
+inline int exit_status(const Error& error) {
+  return static_cast<int>(kind_of(error.code));
+}
 
 grpc::Status to_grpc_status(const Error& error);
 v1::ErrorDetail to_detail(const Error& error);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <sys/un.h>
+
 #include "common/base/random.h"
 #include "common/config/values.h"
 #include "common/iscsi/chap.h"
@@ -21,6 +23,7 @@ namespace {
 constexpr Duration provision_timeout = std::chrono::minutes(5);  // a thick LUN takes time
 constexpr Duration open_timeout = std::chrono::seconds(15);
 constexpr Duration first_connect_timeout = std::chrono::seconds(30);
+constexpr size_t serial_bytes_max = 252;  // SPC-4 7.8.18: the page's length is one byte
 
 std::string new_uuid() {
   std::array<std::byte, 16> bytes;
@@ -84,6 +87,11 @@ vjbod::Status merge_choices(const v1::DiskOptions& options, DiskChoices& choices
   if (options.has_io_timeout_s()) choices.io_timeout_s = options.io_timeout_s();
   if (options.has_header_digest()) choices.header_digest = options.header_digest();
   if (options.has_data_digest()) choices.data_digest = options.data_digest();
+  for (const auto& [what, interface] : {std::pair("host interface", &choices.host_interface),
+                                        std::pair("remote interface", &choices.remote_interface)}) {
+    if (interface->empty()) continue;
+    if (auto named = config::check_interface_name(what, *interface); !named) return named;
+  }
   if (choices.on_loss != "queue" && choices.on_loss != "fail") {
     return fail(rpc::Errc::usage, "on-loss is queue or fail");
   }
@@ -106,7 +114,8 @@ vjbod::Status merge_choices(const v1::DiskOptions& options, DiskChoices& choices
 struct DiskManager::Job {
   std::string name;
   bool no_wait = false;
-  bool made_record = false;  // to be taken back when it fails for good
+  bool made_record = false;                          // to be taken back when it fails for good
+  std::map<std::string, FarewellRecord> taken_back;  // void if the attach comes to its end
   Progress progress;
   DiskDone done;
   std::vector<PathCandidate> paths;
@@ -126,6 +135,11 @@ Result<DiskRecord> DiskManager::new_record(const std::string& name,
     return fail(rpc::Errc::other, "there are {} disks, which is the limit (limits.disks_max)",
                 state_.disks.size());
   }
+  if (const std::string socket = socket_path(name); socket.size() >= sizeof(sockaddr_un::sun_path))
+    return fail(rpc::Errc::usage,
+                "the socket {} of the disk would have {} bytes, and {} are possible: use a shorter "
+                "name, or a shorter export.socket_dir",
+                socket, socket.size(), sizeof(sockaddr_un::sun_path) - 1);
   DiskRecord record;
   record.name = name;
   record.uuid = new_uuid();
@@ -151,6 +165,10 @@ void DiskManager::create(const v1::CreateDiskRequest& request, Progress progress
   const uint32_t block_size = request.block_size() == 0 ? 512 : request.block_size();
   if (auto size = config::check_lun_size(request.size_bytes(), block_size); !size) {
     finish(job, fail(rpc::Errc::usage, "{}", size.error().text));
+    return;
+  }
+  if (auto named = config::check_name("pool name", request.pool()); !named) {
+    finish(job, fail(named.error()));
     return;
   }
   if (auto peer = peers_.record(request.peer()); !peer) {
@@ -215,6 +233,17 @@ void DiskManager::attach(const v1::AttachDiskRequest& request, Progress progress
       finish(job, fail(rpc::Errc::usage, "--lun: a LUN number is at most 16383"));
       return;
     }
+    if (foreign.port() > UINT16_MAX) {
+      finish(job, fail(rpc::Errc::usage, "--portal: a port is at most {}", UINT16_MAX));
+      return;
+    }
+    for (const std::string* user : {&foreign.chap_user(), &foreign.mutual_user()}) {
+      if (user->empty()) continue;
+      if (auto checked = iscsi::check_chap_name(*user); !checked) {
+        finish(job, fail(rpc::Errc::usage, "{}", checked.error().text));
+        return;
+      }
+    }
     if (foreign.mutual_user().empty() != foreign.mutual_secret().empty() ||
         foreign.chap_user().empty() != foreign.chap_secret().empty() ||
         (!foreign.mutual_user().empty() && foreign.chap_user().empty())) {
@@ -238,6 +267,12 @@ void DiskManager::attach(const v1::AttachDiskRequest& request, Progress progress
   } else {
     record->peer = request.peer_lun().peer();
     record->lun_name = request.peer_lun().lun();
+    if (!config::is_name(record->lun_name)) {  // the digits of an NAA make a name, too
+      finish(job, fail(rpc::Errc::usage,
+                       "\"{}\" is neither the name nor the NAA of a LUN; see: vjbod luns",
+                       config::printable(record->lun_name, config::name_bytes_max)));
+      return;
+    }
     if (auto peer = peers_.record(record->peer); !peer) {
       finish(job, fail(peer.error()));
       return;
@@ -270,6 +305,14 @@ void DiskManager::attach(const v1::AttachDiskRequest& request, Progress progress
   }
   const std::string lun = record->lun_name;
   const bool foreign = record->peer.empty();
+  if (!foreign) {
+    auto taken_back = farewells_.take_back(record->peer, lun);
+    if (!taken_back) {
+      finish(job, fail(taken_back.error()));
+      return;
+    }
+    job->taken_back = std::move(*taken_back);
+  }
   state_.disks[job->name] = std::move(*record);
   job->made_record = true;
   if (foreign) {
@@ -293,6 +336,7 @@ void DiskManager::choose_path(std::shared_ptr<Job> job, std::function<void()> ne
   job->progress("choose-path", fmt::format("choosing the way to {}", peer));
   auto give_up = [this, job](const Error& error) {
     if (job->made_record) state_.disks.erase(job->name);
+    farewells_.put_back(std::move(job->taken_back));
     finish(job, fail(error));
   };
   peers_.describe(peer, [this, job, peer, give_up,
@@ -319,12 +363,7 @@ void DiskManager::choose_path(std::shared_ptr<Job> job, std::function<void()> ne
     job->paths = choice->candidates;
     job->host_interface = choice->host_interface;
     job->remote_interface = choice->remote_interface;
-    (*record_now)->portals.clear();
-    for (const PathCandidate& path : choice->candidates) {
-      (*record_now)
-          ->portals.push_back({path.endpoint.address, path.endpoint.port,
-                               path.endpoint.source_address, path.endpoint.interface_name});
-    }
+    (*record_now)->portals = portals_of(choice->candidates);
     job->progress("choose-path",
                   fmt::format("{} by {}{}", transport::text_of(job->paths[0].endpoint),
                               transport::name_of(job->paths[0].kind),
@@ -347,6 +386,18 @@ vjbod::Status DiskManager::take_access(DiskRecord& record, const v1::LunAccess& 
   }
   if (auto named = config::check_name("the LUN's name", access.lun().name()); !named) {
     return fail(named.error());
+  }
+  if (auto named = config::check_name("the LUN's pool", access.lun().pool()); !named)
+    return fail(named.error());
+  if (auto size = config::check_lun_size(access.lun().size_bytes(), access.lun().block_size());
+      !size)
+    return fail(rpc::Errc::other, "{} gave a LUN of a {}", record.peer, size.error().text);
+  const std::string& naa = access.lun().naa();
+  if (naa.size() != 16 || !from_hex(naa) ||
+      access.lun().serial() != config::printable(access.lun().serial(), serial_bytes_max))
+    return fail(rpc::Errc::other, "{} gave a LUN whose NAA or serial number is none", record.peer);
+  for (const std::string* user : {&access.chap_user(), &access.mutual_user()}) {
+    if (auto checked = iscsi::check_chap_name(*user); !checked) return fail(checked.error());
   }
   for (const std::string* secret : {&access.chap_secret(), &access.mutual_secret()}) {
     if (auto checked = iscsi::check_secret(*secret); !checked) return fail(checked.error());
@@ -391,6 +442,7 @@ void DiskManager::provision(std::shared_ptr<Job> job) {
           finish(job, fail(now.error()));
           return;
         }
+        const DiskRecord before = **now;
         auto taken = access ? take_access(**now, *access) : vjbod::Status(fail(access.error()));
         if (!taken) {
           if (!outcome_unknown(taken.error())) {
@@ -406,7 +458,10 @@ void DiskManager::provision(std::shared_ptr<Job> job) {
           return;
         }
         if (auto saved = save(job->name); !saved) {
-          finish(job, fail(saved.error()));
+          state_.disks[job->name] = before;
+          finish(job,
+                 fail(Error{saved.error().code,
+                            saved.error().text + "; the same create again goes on from here"}));
           return;
         }
         bring_up(job);
@@ -434,8 +489,13 @@ void DiskManager::open_lun(std::shared_ptr<Job> job, const std::string& lun) {
         auto taken = access ? take_access(**now, *access) : vjbod::Status(fail(access.error()));
         if (taken) taken = save(job->name);
         if (!taken) {
+          const DiskRecord gone = state_.disks.at(job->name);
           state_.disks.erase(job->name);
+          farewells_.put_back(std::move(job->taken_back));
+          const bool may_be_bound = access || outcome_unknown(access.error());
+          if (may_be_bound) state_.farewells[gone.uuid] = Farewells::of(gone, LunEnding::let_go);
           (void)save(job->name);
+          farewells_.tell(gone.uuid, [](vjbod::Status) {});
           finish(job, fail(taken.error()));
           return;
         }
@@ -444,6 +504,12 @@ void DiskManager::open_lun(std::shared_ptr<Job> job, const std::string& lun) {
 }
 
 void DiskManager::bring_up(std::shared_ptr<Job> job) {
+  if (stopping_) {
+    finish(job,
+           fail(rpc::Errc::daemon_not_running,
+                "the host daemon is stopping; disk {} is attached at its next start", job->name));
+    return;
+  }
   const DiskRecord& record = state_.disks.at(job->name);
   job->progress("export", "exporting the disk");
   Running& running = run(record, job->paths);

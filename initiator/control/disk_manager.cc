@@ -13,13 +13,6 @@
 
 namespace vjbod::initiator {
 
-namespace {
-// Telling the peer that a LUN is no longer used. A peer that cannot be told keeps the binding,
-// which harms nobody.
-constexpr Duration close_timeout = std::chrono::seconds(3);
-constexpr Duration delete_timeout = std::chrono::seconds(30);
-}  // namespace
-
 DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& state,
                          PeerManager& peers, rpc::EventLog& events, std::vector<HostShard*> shards)
     : reactor_(reactor),
@@ -27,8 +20,13 @@ DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& 
       state_(state),
       peers_(peers),
       events_(events),
+      farewells_(reactor, state, peers, events),
       shards_(std::move(shards)) {
+  peers_.on_event = [this](const std::string& peer, const v1::Event& event) {
+    if (event.kind() == "portals-changed") addresses_changed(peer);
+  };
   peers_.on_reachable = [this](const std::string& peer) {
+    farewells_.tell_all(peer);
     // The peer is there again: what waits for it need not wait for its next attempt.
     for (auto& [name, running] : running_) {
       const auto record = state_.disks.find(name);
@@ -42,6 +40,14 @@ DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& 
 
 DiskManager::~DiskManager() = default;
 
+void DiskManager::addresses_changed(const std::string& peer) {
+  for (const auto& [name, record] : state_.disks) {
+    const bool concerned = !record.peer.empty() && (peer.empty() || record.peer == peer);
+    if (concerned && record.wanted_connected && running_.contains(name))
+      refresh_paths(name, record.choices, [](vjbod::Status) {});
+  }
+}
+
 void DiskManager::start() {
   for (const auto& [name, record] : state_.disks) {
     if (record.phase != DiskRecord::Phase::ready) continue;
@@ -53,7 +59,7 @@ void DiskManager::start() {
     });
     // The stored way is tried at once; the peer may know better by now.
     if (!record.peer.empty() && record.wanted_connected) {
-      refresh_paths(name, [](vjbod::Status) {});
+      refresh_paths(name, record.choices, [](vjbod::Status) {});
     }
   }
 }
@@ -103,6 +109,14 @@ DiskConfig DiskManager::disk_config(const DiskRecord& record,
   return disk;
 }
 
+std::vector<PortalRecord> portals_of(const std::vector<PathCandidate>& paths) {
+  std::vector<PortalRecord> portals;
+  for (const PathCandidate& path : paths)
+    portals.push_back({path.endpoint.address, path.endpoint.port, path.endpoint.source_address,
+                       path.endpoint.interface_name});
+  return portals;
+}
+
 std::vector<PathCandidate> DiskManager::stored_paths(const DiskRecord& record) const {
   std::vector<PathCandidate> paths;
   for (const PortalRecord& portal : record.portals) {
@@ -116,6 +130,10 @@ std::vector<PathCandidate> DiskManager::stored_paths(const DiskRecord& record) c
   return paths;
 }
 
+std::string DiskManager::socket_path(const std::string& name) const {
+  return config_.exports.socket_dir + "/" + name + ".sock";
+}
+
 DiskManager::Running& DiskManager::run(const DiskRecord& record,
                                        const std::vector<PathCandidate>& paths) {
   HostShard& home = *shards_[next_shard_ % shards_.size()];
@@ -126,7 +144,7 @@ DiskManager::Running& DiskManager::run(const DiskRecord& record,
   ++next_shard_;
   Running& running = running_[record.name];
   running.cell = DiskCell::make(reactor_, home, std::move(others), disk_config(record, paths),
-                                config_.exports.socket_dir + "/" + record.name + ".sock", *this);
+                                socket_path(record.name), *this);
   if (!record.portals.empty()) running.host_interface = record.portals.front().interface_name;
   return running;
 }
@@ -152,6 +170,11 @@ Result<DiskManager::Running*> DiskManager::find_running(const std::string& name)
     return fail(rpc::Errc::busy, "disk {} is being detached or deleted right now", name);
   }
   return &running->second;
+}
+
+vjbod::Status DiskManager::change(const std::string& name,
+                                  const std::function<void(DiskRecord&)>& edit) {
+  return state_.change([&](HostState& state) { edit(state.disks.at(name)); });
 }
 
 vjbod::Status DiskManager::save(const std::string& what) {
@@ -296,8 +319,8 @@ void DiskManager::connect(const std::string& name, DiskDone done) {
     done(fail(running.error()));
     return;
   }
-  (*find(name))->wanted_connected = true;
-  if (auto saved = save(name); !saved) {
+  auto saved = change(name, [](DiskRecord& disk) { disk.wanted_connected = true; });
+  if (!saved) {
     done(fail(saved.error()));
     return;
   }
@@ -311,8 +334,8 @@ void DiskManager::disconnect(const std::string& name, DiskDone done) {
     done(fail(running.error()));
     return;
   }
-  (*find(name))->wanted_connected = false;
-  if (auto saved = save(name); !saved) {
+  auto saved = change(name, [](DiskRecord& disk) { disk.wanted_connected = false; });
+  if (!saved) {
     done(fail(saved.error()));
     return;
   }
@@ -320,19 +343,19 @@ void DiskManager::disconnect(const std::string& name, DiskDone done) {
   view(name, std::move(done));
 }
 
-// The ways to the peer as they are now; the disk gets them for its next attempt.
-void DiskManager::refresh_paths(const std::string& name, std::function<void(vjbod::Status)> done) {
+void DiskManager::refresh_paths(const std::string& name, const DiskChoices& choices,
+                                StatusDone done) {
   auto record = find(name);
   if (!record) {
     done(fail(record.error()));
     return;
   }
   if ((*record)->peer.empty()) {
-    done({});
+    done(change(name, [&](DiskRecord& disk) { disk.choices = choices; }));
     return;
   }
   const std::string peer = (*record)->peer;
-  peers_.describe(peer, [this, name, peer,
+  peers_.describe(peer, [this, name, peer, choices,
                          done = std::move(done)](Result<v1::DescribeResponse> described) {
     auto still = find(name);
     const auto running = running_.find(name);
@@ -346,21 +369,32 @@ void DiskManager::refresh_paths(const std::string& name, std::function<void(vjbo
       done(fail(interfaces ? peer_record.error() : interfaces.error()));
       return;
     }
-    auto choice = choose_paths(*interfaces, *described, (*peer_record)->address, (*still)->choices);
+    auto choice = choose_paths(*interfaces, *described, (*peer_record)->address, choices);
     if (!choice) {
       done(fail(choice.error()));
       return;
     }
-    (*still)->portals.clear();
-    for (const PathCandidate& path : choice->candidates) {
-      (*still)->portals.push_back({path.endpoint.address, path.endpoint.port,
-                                   path.endpoint.source_address, path.endpoint.interface_name});
-    }
     running->second.host_interface = choice->host_interface;
     running->second.remote_interface = choice->remote_interface;
-    running->second.cell->with_disk(
-        [paths = choice->candidates](Disk& disk) { disk.set_paths(paths); });
-    done(save(name));
+    const std::vector<PortalRecord> portals = portals_of(choice->candidates);
+    if ((*still)->portals == portals && (*still)->choices == choices) {
+      done({});
+      return;
+    }
+    auto saved = change(name, [&](DiskRecord& disk) {
+      disk.choices = choices;
+      disk.portals = portals;
+    });
+    if (!saved) {
+      done(std::move(saved));
+      return;
+    }
+    const bool waits = running->second.last_state == DiskState::reconnecting;
+    running->second.cell->with_disk([paths = choice->candidates, waits](Disk& disk) {
+      disk.set_paths(paths);
+      if (waits) disk.reconnect();
+    });
+    done({});
   });
 }
 
@@ -377,10 +411,16 @@ void DiskManager::reconnect(const v1::ReconnectDiskRequest& request, DiskDone do
     return;
   }
   if (request.transport() != v1::TRANSPORT_UNSPECIFIED) {
-    (*find(name))->choices.transport =
-        request.transport() == v1::TRANSPORT_ISCSI ? "iscsi" : "auto";
+    auto saved = change(name, [&](DiskRecord& disk) {
+      disk.choices.transport = request.transport() == v1::TRANSPORT_ISCSI ? "iscsi" : "auto";
+    });
+    if (!saved) {
+      done(fail(saved.error()));
+      return;
+    }
   }
-  refresh_paths(name, [this, name, done = std::move(done)](vjbod::Status) {
+  const DiskChoices choices = (*find(name))->choices;
+  refresh_paths(name, choices, [this, name, done = std::move(done)](vjbod::Status) {
     // A peer that cannot be asked may still serve the disk: go on with the ways known.
     auto again = find_running(name);
     if (!again) {
@@ -399,7 +439,7 @@ void DiskManager::edit(const v1::EditDiskRequest& request, DiskDone done) {
     done(fail(running.error()));
     return;
   }
-  DiskRecord& record = **find(name);
+  const DiskRecord& record = **find(name);
   DiskChoices changed = record.choices;
   if (auto merged = merge_choices(request.options(), changed); !merged) {
     done(fail(merged.error()));
@@ -410,7 +450,6 @@ void DiskManager::edit(const v1::EditDiskRequest& request, DiskDone done) {
                    changed.transport != record.choices.transport;
   const bool session = changed.header_digest != record.choices.header_digest ||
                        changed.data_digest != record.choices.data_digest;
-  const DiskChoices before = std::exchange(record.choices, changed);
   auto apply = [this, name, session, way, done](vjbod::Status ready) {
     if (!ready) {
       done(fail(ready.error()));
@@ -420,10 +459,6 @@ void DiskManager::edit(const v1::EditDiskRequest& request, DiskDone done) {
     auto now = find(name);
     if (!again || !now) {
       done(fail(again ? now.error() : again.error()));
-      return;
-    }
-    if (auto saved = save(name); !saved) {
-      done(fail(saved.error()));
       return;
     }
     DiskPolicy policy;
@@ -439,16 +474,11 @@ void DiskManager::edit(const v1::EditDiskRequest& request, DiskDone done) {
         });
     view(name, done);
   };
-  if (!way) {
-    apply({});
-    return;
+  if (way) {
+    refresh_paths(name, changed, apply);  // what cannot be had is not kept
+  } else {
+    apply(change(name, [&](DiskRecord& disk) { disk.choices = changed; }));
   }
-  refresh_paths(name, [this, name, before, apply](vjbod::Status chosen) {
-    if (!chosen) {
-      if (auto now = find(name)) (*now)->choices = before;  // what cannot be had is not kept
-    }
-    apply(std::move(chosen));
-  });
 }
 
 // The disk is closed here: forgets it, and tells the peer what becomes of the LUN.
@@ -458,46 +488,27 @@ void DiskManager::forget(const std::string& name, LunEnding ending, StatusDone d
     done({});
     return;
   }
-  const DiskRecord gone = **record;
-  state_.disks.erase(name);
-  if (auto saved = save(name); !saved) {
-    state_.disks[name] = gone;
+  const std::string id = (*record)->uuid;
+  const FarewellRecord farewell = Farewells::of(**record, ending);
+  const bool peer_knows_it = state_.peers.contains(farewell.peer) && !farewell.lun.empty();
+  auto saved = state_.change([&](HostState& state) {
+    state.disks.erase(name);
+    if (peer_knows_it) state.farewells[id] = farewell;
+  });
+  if (!saved) {
     done(fail(saved.error()));
     return;
   }
   event(rpc::Severity::info, "disk-detached", name, name + " is detached");
-  auto link = gone.peer.empty() ? Result<PeerLink*>(nullptr) : peers_.link(gone.peer);
-  if (!link || *link == nullptr || gone.lun_name.empty()) {
-    done({});
-    return;
-  }
-  const PeerLink::Method<v1::LunRequest, v1::Empty> delete_lun =
-      &PeerLink::Service::Stub::async_interface::DeleteLun;
-  const PeerLink::Method<v1::LunRequest, v1::Empty> close_lun =
-      &PeerLink::Service::Stub::async_interface::CloseLun;
-  // An unfinished creation leaves no LUN behind. An unfinished attach is of a LUN that was there
-  // before, with its data.
-  const bool gives_up_creation = gone.phase == DiskRecord::Phase::creating && gone.size_bytes != 0;
-  const bool deletes = ending == LunEnding::deleted || gives_up_creation;
-  v1::LunRequest request;
-  request.set_lun(gone.lun_name);
-  (*link)->call<v1::LunRequest, v1::Empty>(
-      deletes ? delete_lun : close_lun, request, deletes ? delete_timeout : close_timeout,
-      [this, gone, ending, done = std::move(done)](Result<v1::Empty> told) {
-        if (told || told.error().code == rpc::Errc::not_found) {
-          done({});
-          return;
-        }
-        event(rpc::Severity::warning, "peer-not-told", gone.name,
-              fmt::format("{} could not be told that LUN {} is no longer used: {}", gone.peer,
-                          gone.lun_name, told.error().text));
-        if (ending == LunEnding::let_go) {
-          done({});
-          return;
-        }
-        done(fail(rpc::Errc::partial, "the disk is detached, but its LUN {} is still on {}: {}",
-                  gone.lun_name, gone.peer, told.error().text));
-      });
+  farewells_.tell(id, [this, id, farewell, ending, done = std::move(done)](vjbod::Status told) {
+    if (told || ending == LunEnding::let_go) {
+      done({});
+      return;
+    }
+    done(fail(rpc::Errc::partial, "the disk is detached, but its LUN {} is still on {}: {}{}",
+              farewell.lun_name, farewell.peer, told.error().text,
+              state_.farewells.contains(id) ? "; it is deleted as soon as possible" : ""));
+  });
 }
 
 void DiskManager::end(const std::string& name, bool force, LunEnding ending, StatusDone done) {
@@ -529,6 +540,13 @@ void DiskManager::end(const std::string& name, bool force, LunEnding ending, Sta
                 "disk {} is in use by {} NBD client{}; end them first, or detach it with --force, "
                 "which makes their I/O fail",
                 name, clients, clients == 1 ? "" : "s"));
+      return;
+    }
+    // Nothing is closed that could not be forgotten.
+    if (auto writable = state_.save(); !writable) {
+      found->second.busy = false;
+      done(fail(Error{writable.error().code,
+                      writable.error().text + "; disk " + name + " stays attached"}));
       return;
     }
     found->second.cell->close([this, name, ending, done] {
@@ -569,6 +587,7 @@ void DiskManager::remove(const std::string& name, StatusDone done) {
 }
 
 void DiskManager::shutdown(std::function<void()> done) {
+  stopping_ = true;
   auto left = std::make_shared<size_t>(running_.size());
   if (*left == 0) {
     done();

@@ -12,6 +12,7 @@
 
 #include "initiator/config.h"
 #include "initiator/control/disk_cell.h"
+#include "initiator/control/farewells.h"
 #include "initiator/control/host_state.h"
 #include "initiator/control/path_choice.h"
 #include "initiator/control/peer_manager.h"
@@ -22,6 +23,9 @@ namespace vjbod::initiator {
 // Puts what is set in `options` over `choices`. An error for what does not exist, or not in this
 // version.
 vjbod::Status merge_choices(const v1::DiskOptions& options, DiskChoices& choices);
+
+// As they are kept for the next start.
+std::vector<PortalRecord> portals_of(const std::vector<PathCandidate>& paths);
 
 class DiskManager final : private DiskCellEvents {
  public:
@@ -46,7 +50,9 @@ class DiskManager final : private DiskCellEvents {
   void edit(const v1::EditDiskRequest& request, DiskDone done);
   void detach(const std::string& name, bool force, StatusDone done);
   void remove(const std::string& name, StatusDone done);  // and its LUN
-  // Closes all disks without forgetting them.
+  // Addresses came or went, of `peer` or (empty) of this box.
+  void addresses_changed(const std::string& peer);
+  // Closes all disks without forgetting them. No disk is brought up any more.
   void shutdown(std::function<void()> done);
 
   size_t count() const { return state_.disks.size(); }
@@ -67,8 +73,7 @@ class DiskManager final : private DiskCellEvents {
   void on_disk_learned(const std::string& name, const DiskIdentity& identity,
                        const BlockGeometry& geometry) override;
 
-  // What becomes of the LUN of a disk that ends here.
-  enum class LunEnding { let_go, deleted };
+  using LunEnding = FarewellRecord::Ending;
   void end(const std::string& name, bool force, LunEnding ending, StatusDone done);
   void forget(const std::string& name, LunEnding ending, StatusDone done);
 
@@ -82,14 +87,18 @@ class DiskManager final : private DiskCellEvents {
   void refused(std::shared_ptr<Job> job, const DiskStatus& status);
   void finish(std::shared_ptr<Job> job, Result<v1::Disk> result);
 
+  std::string socket_path(const std::string& name) const;
   Running& run(const DiskRecord& record, const std::vector<PathCandidate>& paths);
   DiskConfig disk_config(const DiskRecord& record, const std::vector<PathCandidate>& paths) const;
   SessionConfig session_config(const DiskRecord& record) const;
   std::vector<PathCandidate> stored_paths(const DiskRecord& record) const;
-  void refresh_paths(const std::string& name, std::function<void(vjbod::Status)> done);
+  // The ways to the peer as they are now, by `choices`; saved with them, then given to the disk.
+  void refresh_paths(const std::string& name, const DiskChoices& choices, StatusDone done);
   void view(const std::string& name, DiskDone done);
   Result<DiskRecord*> find(const std::string& name);
   Result<Running*> find_running(const std::string& name);
+  // A change that cannot be saved did not happen.
+  vjbod::Status change(const std::string& name, const std::function<void(DiskRecord&)>& edit);
   vjbod::Status save(const std::string& what);
   void event(rpc::Severity severity, const char* kind, const std::string& disk, std::string text);
 
@@ -98,9 +107,11 @@ class DiskManager final : private DiskCellEvents {
   HostState& state_;
   PeerManager& peers_;
   rpc::EventLog& events_;
+  Farewells farewells_;
   const std::vector<HostShard*> shards_;
   std::map<std::string, Running> running_;
   size_t next_shard_ = 0;
+  bool stopping_ = false;
 };
 
 }  // namespace vjbod::initiator

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "common/base/log.h"
 #include "common/config/state_file.h"
+#include "common/net/address_watch.h"
 #include "common/rpc/event_log.h"
 #include "common/rpc/identity.h"
 #include "common/rpc/tls_credentials.h"
@@ -30,7 +32,11 @@ namespace vjbod::initiator {
 
 namespace {
 
-constexpr Duration control_grace = std::chrono::seconds(2);
+// Addresses come in groups: one look for all of them.
+constexpr Duration address_settling = std::chrono::milliseconds(300);
+constexpr Duration control_grace = std::chrono::seconds(1);
+// From SIGTERM to the exit, whatever hangs.
+constexpr Duration stop_deadline = std::chrono::seconds(9);
 
 uint64_t random_seed() {
   uint64_t seed = 0;
@@ -102,16 +108,38 @@ Status run_host_daemon(const HostConfig& config) {
       std::chrono::duration_cast<std::chrono::seconds>(wall_now().time_since_epoch()).count());
   AdminService service({reactor, peers, disks, events, *shard_list.front(), about});
 
+  Timer address_timer(reactor, [&] { disks.addresses_changed(""); });
+  auto address_watch = net::AddressWatch::open();
+  if (!address_watch) spdlog::warn("{}", address_watch.error().text);
+  std::unique_ptr<FdWatch> address_news;
+  if (address_watch) {
+    address_news = reactor.watch_readable(address_watch->fd(), [&] {
+      address_watch->read_empty();
+      if (!address_timer.armed()) address_timer.arm_after(address_settling);
+    });
+  }
   std::unique_ptr<rpc::UnixServer> server;
   Status started;
   bool stopping = false;
+  Timer stop_timer(reactor, [] {
+    // What was answered is at the targets; nothing of it is in this process.
+    spdlog::warn("some disks did not close in time; leaving all the same");
+    std::_Exit(0);
+  });
+  size_t stops_left = 2;
+  auto stopped_one = [&] {
+    if (--stops_left == 0) reactor.stop();
+  };
   auto stop = [&](int) {
     if (std::exchange(stopping, true)) return;
+    stop_timer.arm_after(stop_deadline);
+    address_news.reset();
+    address_timer.cancel();
     events.add(rpc::Severity::info, "stopping", config.name, "vjbod-hostd is stopping", wall_now());
     events.close(
         Error{std::make_error_code(std::errc::operation_canceled), "the host daemon is stopping"});
-    auto then = [&] { disks.shutdown([&reactor] { reactor.stop(); }); };
-    server ? server->stop(control_grace, then) : then();
+    disks.shutdown(stopped_one);
+    server ? server->stop(control_grace, stopped_one) : stopped_one();
   };
   SignalWatch signals(reactor, {SIGTERM, SIGINT, SIGHUP}, [&](int signal) {
     if (signal == SIGHUP) {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "initiator/control/host_state.h"
 
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
 #include "common/config/values.h"
+#include "common/iscsi/name.h"
 
 namespace vjbod::initiator {
 
@@ -36,6 +41,38 @@ struct WrongShape : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+template <typename Integer>
+Integer read_number(const json& from, const char* key) {
+  const json& value = from.at(key);
+  constexpr uint64_t maximum = std::numeric_limits<Integer>::max();
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > maximum)
+    throw WrongShape(fmt::format("\"{}\" is not a number up to {}", key, maximum));
+  return value.get<Integer>();
+}
+
+// One of the tokens, or for a field that may be so: empty.
+std::string read_token(const json& from, const char* key,
+                       std::initializer_list<std::string_view> tokens) {
+  std::string value = from.at(key);
+  if (std::find(tokens.begin(), tokens.end(), value) == tokens.end())
+    throw WrongShape(fmt::format("\"{}\" is \"{}\"", key, config::printable(value, 40)));
+  return value;
+}
+
+std::string read_name(const json& from, const char* key, bool may_be_empty = false) {
+  std::string value = from.at(key);
+  if (!config::is_name(value) && !(may_be_empty && value.empty()))
+    throw WrongShape(fmt::format("\"{}\" is not a name", key));
+  return value;
+}
+
+std::string read_interface(const json& from, const char* key) {
+  std::string value = from.at(key);
+  if (!value.empty() && !config::check_interface_name(key, value))
+    throw WrongShape(fmt::format("\"{}\" is not the name of an interface", key));
+  return value;
+}
+
 json chap_json(const std::optional<StoredChap>& chap) {
   if (!chap) return nullptr;
   return {{"user", chap->user}, {"secret", to_hex(chap->secret)}};
@@ -61,12 +98,12 @@ json choices_json(const DiskChoices& choices) {
 
 DiskChoices read_choices(const json& from) {
   DiskChoices choices;
-  choices.host_interface = from.at("host_interface");
-  choices.remote_interface = from.at("remote_interface");
-  choices.transport = from.at("transport");
-  choices.backend = from.at("backend");
-  choices.on_loss = from.at("on_loss");
-  choices.io_timeout_s = from.at("io_timeout_s");
+  choices.host_interface = read_interface(from, "host_interface");
+  choices.remote_interface = read_interface(from, "remote_interface");
+  choices.transport = read_token(from, "transport", {"auto", "iser", "iscsi"});
+  choices.backend = read_token(from, "backend", {"", "auto", "ublk", "nbd", "socket"});
+  choices.on_loss = read_token(from, "on_loss", {"queue", "fail"});
+  choices.io_timeout_s = read_number<uint32_t>(from, "io_timeout_s");
   choices.header_digest = from.at("header_digest");
   choices.data_digest = from.at("data_digest");
   return choices;
@@ -82,8 +119,8 @@ json identity_json(const std::optional<DiskIdentity>& identity) {
 
 std::optional<DiskIdentity> read_identity(const json& from) {
   if (from.is_null()) return std::nullopt;
-  return DiskIdentity{from.at("naa"), from.at("serial"), from.at("size_bytes"),
-                      from.at("block_bytes")};
+  return DiskIdentity{from.at("naa"), from.at("serial"), read_number<uint64_t>(from, "size_bytes"),
+                      read_number<uint32_t>(from, "block_bytes")};
 }
 
 json geometry_json(const std::optional<BlockGeometry>& geometry) {
@@ -106,17 +143,21 @@ json geometry_json(const std::optional<BlockGeometry>& geometry) {
 std::optional<BlockGeometry> read_geometry(const json& from) {
   if (from.is_null()) return std::nullopt;
   BlockGeometry geometry;
-  geometry.size_bytes = from.at("size_bytes");
-  geometry.block_bytes = from.at("block_bytes");
-  geometry.physical_block_bytes = from.at("physical_block_bytes");
-  geometry.transfer_bytes_max = from.at("transfer_bytes_max");
-  geometry.transfer_bytes_optimal = from.at("transfer_bytes_optimal");
+  geometry.size_bytes = read_number<decltype(geometry.size_bytes)>(from, "size_bytes");
+  geometry.block_bytes = read_number<decltype(geometry.block_bytes)>(from, "block_bytes");
+  geometry.physical_block_bytes =
+      read_number<decltype(geometry.physical_block_bytes)>(from, "physical_block_bytes");
+  geometry.transfer_bytes_max =
+      read_number<decltype(geometry.transfer_bytes_max)>(from, "transfer_bytes_max");
+  geometry.transfer_bytes_optimal =
+      read_number<decltype(geometry.transfer_bytes_optimal)>(from, "transfer_bytes_optimal");
   geometry.read_only = from.at("read_only");
   geometry.volatile_cache = from.at("volatile_cache");
   geometry.force_unit_access = from.at("force_unit_access");
   geometry.trim = from.at("trim");
-  geometry.trim_granularity_bytes = from.at("trim_granularity_bytes");
-  geometry.trim_bytes_max = from.at("trim_bytes_max");
+  geometry.trim_granularity_bytes =
+      read_number<decltype(geometry.trim_granularity_bytes)>(from, "trim_granularity_bytes");
+  geometry.trim_bytes_max = read_number<decltype(geometry.trim_bytes_max)>(from, "trim_bytes_max");
   geometry.write_zeroes = from.at("write_zeroes");
   geometry.fast_write_zeroes = from.at("fast_write_zeroes");
   if (geometry.block_bytes < 512 || (geometry.block_bytes & (geometry.block_bytes - 1)) != 0) {
@@ -156,22 +197,26 @@ json disk_json(const DiskRecord& disk) {
 
 DiskRecord read_disk(const json& from) {
   DiskRecord disk;
-  disk.name = from.at("name");
-  if (!config::is_name(disk.name)) throw WrongShape("a disk's name is not a name");
-  disk.uuid = from.at("uuid");
-  disk.phase = from.at("phase") == "ready" ? DiskRecord::Phase::ready : DiskRecord::Phase::creating;
+  disk.name = read_name(from, "name");
+  disk.uuid = read_name(from, "uuid");
+  // Nothing is guessed here: a disk that seems to be a creation gone wrong may lose its LUN.
+  disk.phase = read_token(from, "phase", {"creating", "ready"}) == "ready"
+                   ? DiskRecord::Phase::ready
+                   : DiskRecord::Phase::creating;
   disk.wanted_connected = from.at("wanted_connected");
-  disk.peer = from.at("peer");
-  disk.pool = from.at("pool");
-  disk.lun_name = from.at("lun_name");
-  disk.size_bytes = from.at("size_bytes");
-  disk.block_size = from.at("block_size");
+  disk.peer = read_name(from, "peer", true);
+  disk.pool = read_name(from, "pool", true);
+  disk.lun_name = read_name(from, "lun_name", true);
+  disk.size_bytes = read_number<uint64_t>(from, "size_bytes");
+  disk.block_size = read_number<uint32_t>(from, "block_size");
   disk.thick = from.at("thick");
   disk.target_iqn = from.at("target_iqn");
-  disk.lun_number = from.at("lun_number");
+  if (!disk.target_iqn.empty() && !iscsi::normalised_name(disk.target_iqn))
+    throw WrongShape("\"target_iqn\" is not an iSCSI name");
+  disk.lun_number = read_number<uint16_t>(from, "lun_number");
   for (const json& portal : from.at("portals")) {
-    disk.portals.push_back({portal.at("address"), portal.at("port"), portal.at("source_address"),
-                            portal.at("interface_name")});
+    disk.portals.push_back({portal.at("address"), read_number<uint16_t>(portal, "port"),
+                            portal.at("source_address"), read_interface(portal, "interface_name")});
   }
   disk.chap = read_chap(from.at("chap"));
   disk.mutual = read_chap(from.at("mutual"));
@@ -183,6 +228,33 @@ DiskRecord read_disk(const json& from) {
   return disk;
 }
 
+const char* ending_text(FarewellRecord::Ending ending) {
+  return ending == FarewellRecord::Ending::deleted ? "deleted" : "let-go";
+}
+
+json farewell_json(const std::string& id, const FarewellRecord& farewell) {
+  return {{"id", id},
+          {"peer", farewell.peer},
+          {"lun", farewell.lun},
+          {"lun_name", farewell.lun_name},
+          {"request_id", farewell.request_id},
+          {"ending", ending_text(farewell.ending)},
+          {"since", farewell.since}};
+}
+
+FarewellRecord read_farewell(const json& from) {
+  FarewellRecord farewell;
+  farewell.peer = read_name(from, "peer");
+  farewell.lun = read_name(from, "lun");
+  farewell.lun_name = read_name(from, "lun_name");
+  farewell.request_id = read_name(from, "request_id", true);
+  farewell.ending = read_token(from, "ending", {"let-go", "deleted"}) == "deleted"
+                        ? FarewellRecord::Ending::deleted
+                        : FarewellRecord::Ending::let_go;
+  farewell.since = from.at("since");
+  return farewell;
+}
+
 }  // namespace
 
 Result<HostState> HostState::load(const std::string& state_dir) {
@@ -192,21 +264,29 @@ Result<HostState> HostState::load(const std::string& state_dir) {
   if (loaded->empty()) return state;
   try {
     state.initiator_iqn = loaded->at("initiator_iqn");
+    if (!iscsi::normalised_name(state.initiator_iqn))
+      throw WrongShape("\"initiator_iqn\" is not an iSCSI name");
     for (const json& peer : loaded->at("peers")) {
       PeerRecord record;
-      record.name = peer.at("name");
+      record.name = read_name(peer, "name");
       record.address = peer.at("address");
-      record.port = peer.at("port");
+      record.port = read_number<uint16_t>(peer, "port");
       auto fingerprint = rpc::parse_fingerprint(peer.at("fingerprint").get<std::string>());
       if (!fingerprint) throw WrongShape("a fingerprint is not a fingerprint");
       record.fingerprint = *fingerprint;
       record.paired_at = peer.at("paired_at");
-      state.peers[record.name] = std::move(record);
+      std::string name = record.name;
+      if (!state.peers.emplace(std::move(name), std::move(record)).second)
+        throw WrongShape("a peer is there twice");
     }
     for (const json& disk : loaded->at("disks")) {
       DiskRecord record = read_disk(disk);
-      state.disks[record.name] = std::move(record);
+      std::string name = record.name;
+      if (!state.disks.emplace(std::move(name), std::move(record)).second)
+        throw WrongShape("a disk is there twice");
     }
+    for (const json& farewell : loaded->value("farewells", json::array()))
+      state.farewells[farewell.at("id")] = read_farewell(farewell);
   } catch (const std::exception& error) {
     return fail(state.file_.damaged(error.what()));
   }
@@ -214,7 +294,7 @@ Result<HostState> HostState::load(const std::string& state_dir) {
 }
 
 Status HostState::save() const {
-  json peers_json = json::array(), disks_json = json::array();
+  json peers_json = json::array(), disks_json = json::array(), farewells_json = json::array();
   for (const auto& [name, peer] : peers) {
     peers_json.push_back({{"name", peer.name},
                           {"address", peer.address},
@@ -223,9 +303,20 @@ Status HostState::save() const {
                           {"paired_at", peer.paired_at}});
   }
   for (const auto& [name, disk] : disks) disks_json.push_back(disk_json(disk));
+  for (const auto& [id, farewell] : farewells)
+    farewells_json.push_back(farewell_json(id, farewell));
   return file_.save({{"initiator_iqn", initiator_iqn},
                      {"peers", std::move(peers_json)},
-                     {"disks", std::move(disks_json)}});
+                     {"disks", std::move(disks_json)},
+                     {"farewells", std::move(farewells_json)}});
+}
+
+Status HostState::change(const std::function<void(HostState&)>& edit) {
+  auto before = std::tuple(initiator_iqn, peers, disks, farewells);
+  edit(*this);
+  Status saved = save();
+  if (!saved) std::tie(initiator_iqn, peers, disks, farewells) = std::move(before);
+  return saved;
 }
 
 }  // namespace vjbod::initiator

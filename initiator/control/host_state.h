@@ -4,6 +4,7 @@
 // (common/config/state_file.h). Main reactor.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct DiskChoices {
   std::string on_loss = "queue";                 // "queue", "fail"
   uint32_t io_timeout_s = 600;                   // 0: none
   bool header_digest = false, data_digest = false;
+  bool operator==(const DiskChoices&) const = default;
 };
 
 // CHAP as it is stored: the secret as bytes. Never printed.
@@ -71,6 +73,19 @@ struct DiskRecord {
   std::optional<BlockGeometry> geometry;
 };
 
+// What a peer has still to be told of a LUN that is no longer used here. Kept until the peer knows.
+struct FarewellRecord {
+  enum class Ending { let_go, deleted };
+
+  std::string peer;
+  std::string lun;  // its NAA where it is known, so that no other LUN of that name is meant
+  std::string lun_name;
+  std::string request_id;  // not empty: only the LUN that this creation made
+  Ending ending = Ending::let_go;
+  std::string since;       // RFC 3339
+  std::string last_error;  // of this run of the daemon; not saved
+};
+
 class HostState {
  public:
   static constexpr int version = 1;
@@ -79,10 +94,14 @@ class HostState {
   // the file stays.
   static Result<HostState> load(const std::string& state_dir);
   Status save() const;
+  // A change that cannot be saved did not happen. References into the state are no longer valid
+  // after an error.
+  Status change(const std::function<void(HostState&)>& edit);
 
   std::string initiator_iqn;  // made once
   std::map<std::string, PeerRecord> peers;
   std::map<std::string, DiskRecord> disks;
+  std::map<std::string, FarewellRecord> farewells;  // by the UUID of the disk that was
 
  private:
   explicit HostState(config::StateFile file) : file_(std::move(file)) {}

@@ -43,9 +43,22 @@ void PeerManager::pair(const v1::HostPairRequest& request,
     done(fail(rpc::Errc::authentication, "{}", token.error().text));
     return;
   }
+  const bool address_given = !request.address().empty();
+  if (auto where = config::parse_host_port(request.address(), 0);
+      (address_given && (!where || where->host != request.address())) ||
+      request.port() > UINT16_MAX) {
+    done(fail(rpc::Errc::usage, "\"{}\", port {}, is not an address of a box",
+              config::printable(request.address(), 100), request.port()));
+    return;
+  }
   if (state_.peers.size() >= peers_max) {
     done(
         fail(rpc::Errc::other, "this box is paired with {} others, which is the limit", peers_max));
+    return;
+  }
+  // Nothing is begun that could not be remembered.
+  if (auto writable = state_.save(); !writable) {
+    done(fail(writable.error()));
     return;
   }
   auto record = std::make_shared<PeerRecord>();
@@ -67,38 +80,18 @@ void PeerManager::pair(const v1::HostPairRequest& request,
   link->call<v1::PairRequest, v1::PairResponse>(
       &PeerLink::Service::Stub::async_interface::Pair, pair, pair_timeout,
       [this, id, record, done = std::move(done)](Result<v1::PairResponse> answer) {
-        // The link that this comes from is no longer needed, but is not destroyed from inside.
-        reactor_.post([this, id] { pairing_.erase(id); });
         if (!answer) {
+          // The link that this comes from is no longer needed, but is not destroyed from inside.
+          reactor_.post([this, id] { pairing_.erase(id); });
           done(fail(answer.error()));
           return;
         }
-        if (auto named = config::check_name("the name of the other box", answer->target_name());
-            !named) {
-          done(fail(named.error()));
+        if (auto taken = take_peer(*answer, *record); !taken) {
+          undo_pairing(id);
+          done(fail(taken.error()));
           return;
         }
-        if (auto usable = rpc::check_version(answer->version(), answer->target_name()); !usable) {
-          done(fail(usable.error()));
-          return;
-        }
-        record->name = answer->target_name();
-        const auto known = state_.peers.find(record->name);
-        if (known != state_.peers.end() && known->second.fingerprint != record->fingerprint) {
-          done(fail(rpc::Errc::already_exists,
-                    "another box is paired under the name {} already; unpair it first, or give one "
-                    "of them another name",
-                    record->name));
-          return;
-        }
-        record->paired_at = rfc3339(wall_now());
-        const auto before = state_.peers;
-        state_.peers[record->name] = *record;
-        if (auto saved = state_.save(); !saved) {
-          state_.peers = before;
-          done(fail(saved.error()));
-          return;
-        }
+        reactor_.post([this, id] { pairing_.erase(id); });
         events_.add(rpc::Severity::info, "paired", record->name,
                     fmt::format("paired with {} at {}", record->name,
                                 config::host_port_text(record->address, record->port)),
@@ -106,6 +99,28 @@ void PeerManager::pair(const v1::HostPairRequest& request,
         open_link(*record);
         done(view(*record));
       });
+}
+
+vjbod::Status PeerManager::take_peer(const v1::PairResponse& answer, PeerRecord& record) {
+  if (auto named = config::check_name("the name of the other box", answer.target_name()); !named)
+    return named;
+  if (auto usable = rpc::check_version(answer.version(), answer.target_name()); !usable)
+    return usable;
+  record.name = answer.target_name();
+  record.paired_at = rfc3339(wall_now());
+  const auto known = state_.peers.find(record.name);
+  if (known != state_.peers.end() && known->second.fingerprint != record.fingerprint)
+    return fail(rpc::Errc::already_exists,
+                "another box is paired under the name {} already; unpair it first, or give one of "
+                "them another name",
+                record.name);
+  return state_.change([&](HostState& state) { state.peers[record.name] = record; });
+}
+
+void PeerManager::undo_pairing(uint64_t id) {
+  pairing_.at(id)->call<v1::Empty, v1::Empty>(
+      &PeerLink::Service::Stub::async_interface::Unpair, v1::Empty(), unpair_timeout,
+      [this, id](Result<v1::Empty>) { reactor_.post([this, id] { pairing_.erase(id); }); });
 }
 
 void PeerManager::unpair(const std::string& name, bool force,
@@ -124,6 +139,19 @@ void PeerManager::unpair(const std::string& name, bool force,
         fail(rpc::Errc::busy, "disks of {} are attached here: {}; detach them first", name, disks));
     return;
   }
+  for (const auto& [id, farewell] : state_.farewells) {
+    if (force || farewell.peer != name || farewell.ending != FarewellRecord::Ending::deleted)
+      continue;
+    done(fail(rpc::Errc::busy,
+              "LUN {} of {} is still to be deleted there; `vjbod unpair --force` leaves it",
+              farewell.lun_name, name));
+    return;
+  }
+  // The peer is not told of what could not be remembered.
+  if (auto writable = state_.save(); !writable) {
+    done(fail(writable.error()));
+    return;
+  }
   (*found)->call<v1::Empty, v1::Empty>(
       &PeerLink::Service::Stub::async_interface::Unpair, v1::Empty(), unpair_timeout,
       [this, name, force, done = std::move(done)](Result<v1::Empty> answer) {
@@ -136,10 +164,13 @@ void PeerManager::unpair(const std::string& name, bool force,
                               "; `vjbod unpair --force` forgets it here without telling it"}));
           return;
         }
-        const auto before = state_.peers;
-        state_.peers.erase(name);
-        if (auto saved = state_.save(); !saved) {
-          state_.peers = before;
+        auto saved = state_.change([&](HostState& state) {
+          state.peers.erase(name);
+          std::erase_if(state.farewells, [&](const auto& farewell) {
+            return farewell.second.peer == name;  // the other box has ended all of our bindings
+          });
+        });
+        if (!saved) {
           done(fail(saved.error()));
           return;
         }
@@ -170,6 +201,16 @@ v1::HostPeer PeerManager::view(const PeerRecord& peer) const {
     out.set_reachable(link->second->reachable());
     out.set_last_error(link->second->last_error());
     *out.mutable_version() = link->second->version();
+  }
+  for (const auto& [id, farewell] : state_.farewells) {
+    if (farewell.peer != peer.name) continue;
+    v1::PendingFarewell& pending = *out.add_pending();
+    pending.set_lun(farewell.lun_name);
+    pending.set_action(farewell.ending == FarewellRecord::Ending::deleted ? "delete" : "close");
+    if (auto since = parse_rfc3339(farewell.since))
+      pending.mutable_since()->set_seconds(
+          std::chrono::duration_cast<std::chrono::seconds>(since->time_since_epoch()).count());
+    pending.set_last_error(farewell.last_error);
   }
   out.set_disks(static_cast<uint32_t>(
       std::count_if(state_.disks.begin(), state_.disks.end(),

@@ -47,7 +47,11 @@ class PeerManager final : private PeerLinkEvents {
   void on_peer_reachable(const std::string& peer, bool reachable) override;
   void open_link(const PeerRecord& peer);
   v1::HostPeer view(const PeerRecord& peer) const;
+  // What the other box says of itself, checked and saved.
+  vjbod::Status take_peer(const v1::PairResponse& answer, PeerRecord& record);
   void finish_unpair(const std::string& name);
+  // The other box has paired, but we have not: it forgets us again.
+  void undo_pairing(uint64_t id);
 
   Reactor& reactor_;
   const rpc::Identity& identity_;

@@ -238,6 +238,11 @@ grpc::ServerUnaryReactor* PeerService::DeleteLun(grpc::CallbackServerContext* co
       context, response, [this, request](const PairedHost& host, Answer<v1::Empty> answer) {
         Result<std::string> name = own_lun(host, request->lun());
         if (!name) return answer.fail(name.error());
+        // A creation that its host gives up: what another one made is not its to delete.
+        if (!request->request_id().empty() &&
+            parts_.store.state().luns.at(*name).request_id != request->request_id())
+          return answer.fail(
+              {Errc::not_found, fmt::format("LUN {} was not made by that request", *name)});
         parts_.luns.remove(*name, [this, name = *name, host, answer](Status removed) mutable {
           if (removed)
             parts_.event(Severity::info, "lun-deleted", name,

@@ -61,6 +61,45 @@ def eventually(condition, timeout=30.0, what="the condition"):
         time.sleep(0.05)
 
 
+class SmallDisk:
+    """A folder on a small file system of its own, that can be filled and made read-only while it is in use."""
+
+    def __init__(self, test, path, size):
+        if os.geteuid() != 0:
+            skip("a file system of its own needs root")
+        self.path, self.test = path, test
+        self._mount("-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", path)
+
+    def _mount(self, *arguments):
+        done = run("mount", *arguments, check=False)
+        if done.returncode != 0:
+            skip(f"mount is not permitted here: {done.stderr.strip()}")
+        if "remount" not in arguments[1]:
+            self.test.addCleanup(run, "umount", "-l", self.path, check=False)
+
+    def fill(self, leave=0):
+        """Takes all but `leave` bytes."""
+        with open(self.path / "filler", "wb", buffering=0) as filler:
+            try:
+                while True:
+                    filler.write(bytes(4096))
+            except OSError:
+                pass
+            if leave:
+                filler.truncate(filler.tell() - leave)
+
+    def free(self):
+        (self.path / "filler").unlink()
+
+    def read_only(self):
+        # A second mount, since the first one has files that are open for writing.
+        self._mount("--bind", self.path, self.path)
+        self._mount("-o", "remount,bind,ro", self.path)
+
+    def writable(self):
+        run("umount", self.path)
+
+
 class Daemon:
     def __init__(self, program, config, log, prefix=()):
         self.program, self.config, self.log, self.prefix = program, config, log, list(prefix)
@@ -70,6 +109,12 @@ class Daemon:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([*self.prefix, str(BIN / self.program), "--config", str(self.config)], stderr=log,
                                             stdout=log, stdin=subprocess.DEVNULL)
+
+    def fails(self, timeout=20):
+        """Starts it where it must not; returns the exit status and what it says."""
+        done = subprocess.run([*self.prefix, str(BIN / self.program), "--config", str(self.config)], capture_output=True,
+                              text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stderr
 
     @property
     def pid(self):
