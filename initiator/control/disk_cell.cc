@@ -65,19 +65,23 @@ void DiskCell::status(std::function<void(const DiskStatus&, size_t)> done) {
   });
 }
 
-void DiskCell::close(std::function<void()> done) {
-  home_.shard.reactor().post([self = shared_from_this(), done = std::move(done)] {
+void DiskCell::close(bool restarts, std::function<void()> done) {
+  home_.shard.reactor().post([self = shared_from_this(), restarts, done = std::move(done)] {
     if (self->disk_ == nullptr) {
       self->main_.post(done);
       return;
     }
     self->closed_.push_back(done);
     if (std::exchange(self->closing_, true)) return;
+    auto detach = [self] {
+      self->disk_->detach([self] {
+        self->disk_closed_ = true;
+        self->finish_if_closed();
+      });
+    };
+    if (self->exported_ && restarts) return self->server_->hang_up(detach);
     if (self->exported_) self->server_->stop();
-    self->disk_->detach([self] {
-      self->disk_closed_ = true;
-      self->finish_if_closed();
-    });
+    detach();
   });
 }
 

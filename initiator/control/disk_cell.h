@@ -43,8 +43,9 @@ class DiskCell final : public std::enable_shared_from_this<DiskCell>,
   void start(bool connect, std::function<void(vjbod::Status)> exported);
   void with_disk(std::function<void(Disk&)> work);  // runs on the shard; nothing once closing
   void status(std::function<void(const DiskStatus&, size_t clients)> done);
-  // Ends the export and the disk, within 5 s whatever the target does.
-  void close(std::function<void()> done);
+  // Ends the export and the disk, within 5 s whatever the target does. `restarts`: the daemon ends,
+  // and clients are to ask the next one for what is not answered yet; else it fails.
+  void close(bool restarts, std::function<void()> done);
 
  private:
   DiskCell(Reactor& main, HostShard& home, std::string name, std::string socket_path,

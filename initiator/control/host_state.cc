@@ -50,7 +50,14 @@ Integer read_number(const json& from, const char* key) {
   return value.get<Integer>();
 }
 
-// One of the tokens, or for a field that may be so: empty.
+// An object or null would pass for an empty list, and what was in it would be forgotten.
+const json& read_list(const json& from, const char* key) {
+  const json& value = from.at(key);
+  if (!value.is_array()) throw WrongShape(fmt::format("\"{}\" is not a list", key));
+  return value;
+}
+
+// One of the tokens.
 std::string read_token(const json& from, const char* key,
                        std::initializer_list<std::string_view> tokens) {
   std::string value = from.at(key);
@@ -214,7 +221,7 @@ DiskRecord read_disk(const json& from) {
   if (!disk.target_iqn.empty() && !iscsi::normalised_name(disk.target_iqn))
     throw WrongShape("\"target_iqn\" is not an iSCSI name");
   disk.lun_number = read_number<uint16_t>(from, "lun_number");
-  for (const json& portal : from.at("portals")) {
+  for (const json& portal : read_list(from, "portals")) {
     disk.portals.push_back({portal.at("address"), read_number<uint16_t>(portal, "port"),
                             portal.at("source_address"), read_interface(portal, "interface_name")});
   }
@@ -266,7 +273,7 @@ Result<HostState> HostState::load(const std::string& state_dir) {
     state.initiator_iqn = loaded->at("initiator_iqn");
     if (!iscsi::normalised_name(state.initiator_iqn))
       throw WrongShape("\"initiator_iqn\" is not an iSCSI name");
-    for (const json& peer : loaded->at("peers")) {
+    for (const json& peer : read_list(*loaded, "peers")) {
       PeerRecord record;
       record.name = read_name(peer, "name");
       record.address = peer.at("address");
@@ -279,13 +286,14 @@ Result<HostState> HostState::load(const std::string& state_dir) {
       if (!state.peers.emplace(std::move(name), std::move(record)).second)
         throw WrongShape("a peer is there twice");
     }
-    for (const json& disk : loaded->at("disks")) {
+    for (const json& disk : read_list(*loaded, "disks")) {
       DiskRecord record = read_disk(disk);
       std::string name = record.name;
       if (!state.disks.emplace(std::move(name), std::move(record)).second)
         throw WrongShape("a disk is there twice");
     }
-    for (const json& farewell : loaded->value("farewells", json::array()))
+    if (!loaded->contains("farewells")) return state;  // there were none before
+    for (const json& farewell : read_list(*loaded, "farewells"))
       state.farewells[farewell.at("id")] = read_farewell(farewell);
   } catch (const std::exception& error) {
     return fail(state.file_.damaged(error.what()));

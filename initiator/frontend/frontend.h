@@ -4,6 +4,7 @@
 // reactor thread.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "common/base/result.h"
@@ -33,6 +34,10 @@ class Frontend {
   // is gone gives them back when it is told to shut down; so do not wait for on_frontend_closed
   // before telling it.
   virtual void stop() = 0;
+  // As stop(), for a daemon that ends and that another one follows: clients hear nothing of
+  // requests that are not answered yet, so that they can ask again. `hung_up`: no answer leaves any
+  // more.
+  virtual void hang_up(std::function<void()> hung_up) = 0;
 
   // What people are shown and give to programs: a device node, or the path of a socket.
   virtual std::string device() const = 0;

@@ -241,6 +241,13 @@ void Connection::stop() {
   finish_if_over();
 }
 
+void Connection::hang_up() {
+  stopping_ = true;
+  if (transmission_) send_replies();
+  close_socket();
+  finish_if_over();
+}
+
 // --- readiness ---
 
 void Connection::wait_readable() {

@@ -57,6 +57,8 @@ class Connection final : public Deferred {
   void set_geometry(const BlockGeometry& geometry);
   // The export ends: no new requests; replies still go out for stop_grace; then the socket closes.
   void stop();
+  // As stop(), without a word about what is not answered yet; the socket is closed on return.
+  void hang_up();
 
  private:
   // Sending more often than receiving in one turn would let one client starve the others.

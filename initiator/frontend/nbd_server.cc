@@ -148,15 +148,31 @@ void NbdServer::on_client_gone(Client& client) {
 
 void NbdServer::stop() {
   if (stopping_ || owner_ == nullptr) return;
+  end_export();
+  for (auto& client : clients_) {
+    if (client->finished) continue;
+    client->shard.reactor().post([&client = *client] { client.connection->stop(); });
+  }
+}
+
+void NbdServer::hang_up(std::function<void()> hung_up) {
+  if (stopping_ || owner_ == nullptr) return hung_up();
+  end_export();
+  // The last one to let go of it says that all have hung up.
+  std::shared_ptr<void> all(nullptr,
+                            [&home = home_.reactor(), hung_up](void*) { home.post(hung_up); });
+  for (auto& client : clients_) {
+    if (client->finished) continue;
+    client->shard.reactor().post([&client = *client, all] { client.connection->hang_up(); });
+  }
+}
+
+void NbdServer::end_export() {
   stopping_ = true;
   device_.remove_observer(*this);
   accept_again_.cancel();
   accept_watch_.release();  // the listener's; ends the wait
   listener_.reset();
-  for (auto& client : clients_) {
-    if (client->finished) continue;
-    client->shard.reactor().post([&client = *client] { client.connection->stop(); });
-  }
   log_.info("export ends, {} clients are connected", clients_.size());
   home_.reactor().post([this] { close_if_over(); });
 }

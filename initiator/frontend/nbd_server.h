@@ -30,6 +30,7 @@ class NbdServer final : public Frontend, private BlockDeviceObserver {
 
   Status start(FrontendOwner& owner) override;
   void stop() override;
+  void hang_up(std::function<void()> hung_up) override;
   std::string device() const override { return options_.socket.path; }
   std::string uri() const override;
 
@@ -47,6 +48,7 @@ class NbdServer final : public Frontend, private BlockDeviceObserver {
   Shard& choose_shard();
   void on_client_finished(Client& client);
   void on_client_gone(Client& client);
+  void end_export();
   void close_if_over();
   void on_geometry(const BlockGeometry& geometry) override;
 

@@ -232,7 +232,7 @@ DoomedFile read_doomed(Reader& reader) {
 template <typename Read, typename Take>
 Status read_list(const json& state, const char* key, Read read, Take take) {
   auto list = state.find(key);
-  if (list == state.end()) return {};
+  if (list == state.end()) return fail(rpc::Errc::other, "\"{}\" is missing", key);
   if (!list->is_array()) return fail(rpc::Errc::other, "\"{}\" is not a list", key);
   size_t index = 0;
   for (const json& entry : *list) {
@@ -277,6 +277,7 @@ json to_json(const TargetState& state) {
 
 Result<TargetState> state_from_json(const json& json) {
   TargetState state;
+  if (json.empty()) return state;  // nothing was saved yet
   Status luns = read_list(json, "luns", read_lun, [&](LunRecord lun) {
     std::string key = lun.name;
     return state.luns.emplace(std::move(key), std::move(lun)).second;

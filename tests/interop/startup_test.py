@@ -103,32 +103,11 @@ def damages(text, of_json):
     yield "version as text", json.dumps({**state, "version": "1"}).encode()
     yield "version 0", json.dumps({**state, "version": 0}).encode()
 
-    def places(value, path=()):
-        """Every place of a value that is no list and no object."""
-        if isinstance(value, dict):
-            for key in value:
-                yield from places(value[key], path + (key,))
-        elif isinstance(value, list):
-            for index, entry in enumerate(value):
-                yield from places(entry, path + (index,))
-        else:
-            yield path
-
-    for path in places(state):
-        if path == ("version",):
-            continue
-        for wrong in ({"a": 1}, "../\x07", -1, 1.5):
-            copy = json.loads(text)
-            place = copy
-            for step in path[:-1]:
-                place = place[step]
-            if isinstance(wrong, str) and path[-1] in ("serial", "naa", "address", "paired_at", "since", "source_address", "secret"):
-                continue  # any text will do there
-            place[path[-1]] = wrong
-            yield f"{'.'.join(map(str, path))} = {wrong!r}", json.dumps(copy).encode()
-    for key in state:
+    for key in state:  # more of this in the unit tests of the state
         if isinstance(state[key], list) and state[key]:
             yield f"{key}[0] twice", json.dumps({**state, key: state[key] + state[key][:1]}).encode()
+            yield f"{key}[0] = 1", json.dumps({**state, key: [1]}).encode()
+            yield f"{key} = 1", json.dumps({**state, key: 1}).encode()
 
 
 class StateFiles(b.BoxTest):
@@ -166,7 +145,7 @@ class StateFiles(b.BoxTest):
                     with self.subTest(file=f"{name}/{file}", damage=damage):
                         self.check(daemon, folder, file, content, OTHER, "damaged", "backup")
                     tried += 1
-                self.assertGreater(tried, 100 if of_json else 3)
+                self.assertGreater(tried, 8 if of_json else 3)
                 (folder / file).write_bytes(good)
             start()
         self.boxes.wait("disk1")

@@ -34,7 +34,7 @@ class Storage(b.BoxTest):
     def refused(self, code, *arguments):
         done = self.boxes.cli(*arguments, check=False)
         self.assertEqual(done.returncode, code, f"{arguments}: {done.stdout}{done.stderr}")
-        self.assertRegex(done.stderr, "No space left|Read-only|no room|read-only", arguments)
+        self.assertRegex(done.stderr, "No space left|Read-only|does not fit", arguments)
         self.assertNotIn("Traceback", done.stderr)
 
     def everything(self):

@@ -74,7 +74,7 @@ class SmallDisk:
         done = run("mount", *arguments, check=False)
         if done.returncode != 0:
             skip(f"mount is not permitted here: {done.stderr.strip()}")
-        if "remount" not in arguments[1]:
+        if "remount" not in str(arguments[1]):
             self.test.addCleanup(run, "umount", "-l", self.path, check=False)
 
     def fill(self, leave=0):

@@ -113,7 +113,9 @@ Json to_json(const v1::Lun& lun) {
           {"bound_to", text_or_null(lun.bound_to())},
           {"allowed_initiators", texts(lun.allowed_initiators())},
           {"sessions", lun.sessions()},
-          {"thin", lun.thin()}};
+          {"thin", lun.thin()},
+          {"state", text_or_null(lun.state())},
+          {"error", text_or_null(lun.error())}};
 }
 
 Json to_json(const v1::Pool& pool) {
@@ -122,7 +124,8 @@ Json to_json(const v1::Pool& pool) {
           {"path", text_or_null(pool.path())},
           {"size_bytes", pool.size_bytes()},
           {"free_bytes", pool.free_bytes()},
-          {"lun_count", pool.lun_count()}};
+          {"lun_count", pool.lun_count()},
+          {"error", text_or_null(pool.error())}};
 }
 
 Json to_json(const v1::Interface& interface) {

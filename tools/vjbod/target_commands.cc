@@ -21,7 +21,7 @@ TargetClient target(const Options& options) {
 }
 
 std::vector<std::string> lun_columns() {
-  return {"NAME", "POOL", "SIZE", "USED", "BLOCK", "BOUND-TO", "SESSIONS", "TARGET"};
+  return {"NAME", "POOL", "SIZE", "USED", "BLOCK", "BOUND-TO", "SESSIONS", "TARGET", "NOTE"};
 }
 std::vector<std::string> lun_row(const v1::Lun& lun) {
   return {lun.name(),
@@ -31,7 +31,8 @@ std::vector<std::string> lun_row(const v1::Lun& lun) {
           std::to_string(lun.block_size()),
           lun.bound_to(),
           std::to_string(lun.sessions()),
-          lun.target_iqn()};
+          lun.target_iqn(),
+          lun.error()};
 }
 
 Outcome print_lun(const Options& options, const Result<v1::Lun>& lun) {
@@ -144,14 +145,15 @@ void add_box_commands(CLI::App& app, Registry& registry) {
     auto pools = target(options).call(&Stub::ListPools, v1::Empty());
     if (!pools) return fail(std::move(pools).error());
     return print_list(options, "pools", pools->pools(),
-                      {"NAME", "KIND", "SIZE", "FREE", "LUNS", "PATH"},
+                      {"NAME", "KIND", "SIZE", "FREE", "LUNS", "PATH", "NOTE"},
                       [](const v1::Pool& one) -> std::vector<std::string> {
                         return {one.name(),
                                 one.kind(),
                                 short_size(one.size_bytes()),
                                 short_size(one.free_bytes()),
                                 std::to_string(one.lun_count()),
-                                one.path()};
+                                one.path(),
+                                one.error()};
                       });
   });
 }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <future>
 
 #include <gtest/gtest.h>
 
@@ -209,6 +210,23 @@ TEST_F(NbdServerTest, RequestsUnderWayAtStopAreAnsweredIfTheDiskIsQuick) {
     EXPECT_EQ(client->receive_reply().value().error, WireError::shutting_down);
     EXPECT_TRUE(client->closed_by_server());
   }
+  EXPECT_TRUE(eventually_closed());
+}
+
+TEST_F(NbdServerTest, HangingUpLeavesWhatIsUnderWayWithoutAnAnswer) {
+  options.connection.stop_grace = std::chrono::minutes(1);
+  start();
+  run_on(home, [this] { device->hold(); });
+  NbdClient local(path()), remote(path());
+  ASSERT_TRUE(local.handshake() && remote.handshake());
+  local.send_request(Command::read, 0, 4096);
+  remote.send_request(Command::write, 0, 4096, 0, std::string(4096, 'x'));
+  ASSERT_TRUE(eventually_at_disk(2));
+  std::promise<void> hung_up;
+  run_on(home, [&] { server->hang_up([&] { hung_up.set_value(); }); });
+  hung_up.get_future().wait();
+  run_on(home, [this] { device->release(ESHUTDOWN); });
+  for (NbdClient* client : {&local, &remote}) EXPECT_FALSE(client->receive_reply());
   EXPECT_TRUE(eventually_closed());
 }
 

@@ -74,6 +74,20 @@ TEST(TargetState, EveryMissingOrWrongFieldIsAnError) {
   }
 }
 
+TEST(TargetState, AListThatIsMissingOrNoListIsNotTakenForAnEmptyOne) {
+  for (const char* list : {"luns", "initiators", "hosts", "doomed"}) {
+    nlohmann::json json = to_json(TargetState());
+    json.erase(list);
+    EXPECT_FALSE(state_from_json(json)) << list;
+    for (const auto& wrong :
+         {nlohmann::json(nullptr), nlohmann::json::object(), nlohmann::json(1)}) {
+      json[list] = wrong;
+      EXPECT_FALSE(state_from_json(json)) << list << " = " << wrong;
+    }
+  }
+  EXPECT_TRUE(state_from_json(nlohmann::json::object()));
+}
+
 TEST(TargetState, NamesThatCouldLeadElsewhereAreRefused) {
   for (const char* bad : {"../x", "a/b", "", "A", "a\n"}) {
     nlohmann::json json = to_json(sample());
