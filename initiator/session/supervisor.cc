@@ -16,9 +16,11 @@ CloseKind close_kind(const LoginFailure* failure, bool other_algorithms) {
   if (failure == nullptr) return CloseKind::lost;
   if (failure->verdict == iscsi::LoginVerdict::redirect) return CloseKind::redirect;
   if (failure->at_chap && other_algorithms) return CloseKind::at_chap;
-  if (failure->error.code == Errc::authentication || failure->error.code == Errc::negotiation)
-    return CloseKind::misfit;
-  return failure->verdict == iscsi::LoginVerdict::permanent ? CloseKind::refused : CloseKind::lost;
+  if (failure->verdict != iscsi::LoginVerdict::permanent) return CloseKind::lost;
+  // Where it was we who gave up, too: then it is our settings, or what the target makes of them.
+  const bool misfit =
+      failure->error.code == Errc::authentication || failure->status == iscsi::LoginStatus::success;
+  return misfit ? CloseKind::misfit : CloseKind::refused;
 }
 
 }  // namespace

@@ -42,14 +42,14 @@ LoginDecision AccessPolicy::decide(const LoginIdentity& identity) const {
   if (initiator == initiators_.end()) return refused;
   if (identity.discovery) {
     if (initiator->second.paired_host) return refused;
-    return allow(initiator->second.discovery);
+    return allow(initiator->second, initiator->second.discovery);
   }
   auto target = initiator->second.targets.find(identity.target_name);
   if (target == initiator->second.targets.end()) {
     refused.access = LoginDecision::Access::not_found;
     return refused;
   }
-  LoginDecision decision = allow(target->second.credentials);
+  LoginDecision decision = allow(initiator->second, target->second.credentials);
   if (!target->second.open) decision.access = LoginDecision::Access::unavailable;
   return decision;
 }
@@ -63,7 +63,8 @@ std::vector<std::string> AccessPolicy::targets_of(std::string_view initiator_nam
   return result;
 }
 
-LoginDecision AccessPolicy::allow(const std::shared_ptr<const Credentials>& credentials) const {
+LoginDecision AccessPolicy::allow(const Initiator& initiator,
+                                  const std::shared_ptr<const Credentials>& credentials) const {
   LoginDecision decision;
   decision.access = LoginDecision::Access::allowed;
   if (credentials == nullptr) return decision;
@@ -71,6 +72,9 @@ LoginDecision AccessPolicy::allow(const std::shared_ptr<const Credentials>& cred
   requirement.initiator = credentials->initiator.copy();
   if (credentials->mutual) requirement.mutual = credentials->mutual->copy();
   requirement.algorithms = algorithms_;
+  if (initiator.paired_host)
+    requirement.algorithms.assign(iscsi::chap_algorithms_of_ours.begin(),
+                                  iscsi::chap_algorithms_of_ours.end());
   decision.chap = std::move(requirement);
   return decision;
 }

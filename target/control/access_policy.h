@@ -18,6 +18,7 @@ namespace vjbod::target {
 class AccessPolicy final : public AccessTable {
  public:
   // `open_targets`: the IQNs of targets whose LUN can be served; the others are unavailable.
+  // `algorithms`: those of CHAP that foreign initiators may use. Paired hosts know the strong ones.
   AccessPolicy(const TargetState& state, const std::set<std::string>& open_targets,
                std::vector<iscsi::ChapAlgorithm> algorithms);
 
@@ -43,7 +44,8 @@ class AccessPolicy final : public AccessTable {
     std::map<std::string, Grant, std::less<>> targets;
   };
 
-  LoginDecision allow(const std::shared_ptr<const Credentials>& credentials) const;
+  LoginDecision allow(const Initiator& initiator,
+                      const std::shared_ptr<const Credentials>& credentials) const;
 
   std::map<std::string, Initiator, std::less<>> initiators_;
   std::vector<iscsi::ChapAlgorithm> algorithms_;

@@ -2,6 +2,7 @@
 // A disk that loses its connection: what is replayed, what is refused, what fails and when.
 #include <cerrno>
 
+#include "initiator/session/supervisor_machine.h"
 #include "tests/unit/initiator/disk/disk_fixture.h"
 
 namespace vjbod::initiator {

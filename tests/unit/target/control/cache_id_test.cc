@@ -18,7 +18,9 @@ TEST(CacheId, WhatTheKernelHasIsLostWithTheKernel) {
 }
 
 TEST(CacheId, WhatOnlyTheProcessHasIsLostWithTheProcess) {
-  EXPECT_EQ(cache_id({.outlives_process = false}, boot, instance), instance);
+  backstore::BackstoreCapabilities memory;
+  memory.outlives_process = false;
+  EXPECT_EQ(cache_id(memory, boot, instance), instance);
 }
 
 TEST(CacheId, WithoutAKernelsIdEveryRestartCountsAsALoss) {
