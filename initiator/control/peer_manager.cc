@@ -174,6 +174,13 @@ void PeerManager::unpair(const std::string& name, bool force,
           done(fail(saved.error()));
           return;
         }
+        if (!told)
+          events_.add(
+              rpc::Severity::warning, "peer-not-told", name,
+              fmt::format("{} could not be told that the pairing is over, and keeps it until "
+                          "somebody there says `vjbod target unpair {}`",
+                          name, host_name_),
+              wall_now());
         finish_unpair(name);
         done({});
       });

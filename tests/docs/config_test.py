@@ -33,7 +33,7 @@ def target_keys():
 
 def example(manual):
     """The TOML in the manual."""
-    text = (source / manual).read_text().split("CONFIGURATION", 1)[1].split("FILES", 1)[0]
+    text = re.split(r"\n#+ (?:FILES|SIGNALS)", (source / manual).read_text().split("CONFIGURATION", 1)[1])[0]
     lines = re.findall(r"^    (.+)$", text, re.MULTILINE)
     return "\n".join(lines)
 

@@ -139,6 +139,8 @@ class Farewell(b.BoxTest):
         self.assertEqual(self.boxes.cli("unpair", "nas2", check=False).returncode, 8)
         self.boxes.cli("unpair", "nas2", "--force")
         self.assertEqual(self.state()["farewells"], [])
+        self.assertIn("vjbod target unpair nas1", [event["text"] for event in self.boxes.json("events")["events"]
+                                                   if event["kind"] == "peer-not-told"][-1])
         self.boxes.start_target()
         self.boxes.cli("target", "unpair", "nas1", "--yes")
         self.assertIsNone(self.lun()["bound_to"])

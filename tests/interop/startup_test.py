@@ -116,6 +116,7 @@ class StateFiles(b.BoxTest):
         self.boxes.create("disk1", "1M")
         secret = self.boxes.dir / "secret"
         secret.write_text("a secret of some length\n")
+        secret.chmod(0o600)
         self.boxes.cli("target", "lun", "create", "lun2", "--pool", "tank", "--size", "1M")
         self.boxes.cli("target", "initiator", "add", "iqn.2026-11.io.test:a", "--chap-user", "a", "--chap-secret-file", secret)
         self.boxes.cli("target", "initiator", "allow", "iqn.2026-11.io.test:a", "lun2")
