@@ -133,7 +133,7 @@ enum class CmFailure : uint8_t {
 struct CmReport {
   CmEvent event = CmEvent::failed;
   CmFailure failure = CmFailure::none;
-  int detail = 0;           // errno or the connection manager's number, for the sentence
+  int detail = 0;             // errno or the connection manager's number, for the sentence
   ConstBytes private_data{};  // of the peer; valid during the upcall
 };
 

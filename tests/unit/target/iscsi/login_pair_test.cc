@@ -223,10 +223,10 @@ TEST_F(LoginPair, AnUnknownTargetIsNotFound) {
             "login status 0x0203, target not found, or not for this initiator");
 }
 
-TEST_F(LoginPair, AnInitiatorThatMayNotIsForbidden) {
+TEST_F(LoginPair, AnInitiatorThatMayNotLearnsNoMoreThanThatOfNoTarget) {
   host_.initiator_name = "iqn.2024-01.com.example:stranger";
   run();
-  EXPECT_EQ(initiator_->failure().status, iscsi::LoginStatus::authorization_failure);
+  EXPECT_EQ(initiator_->failure().status, iscsi::LoginStatus::not_found);
 }
 
 }  // namespace
