@@ -62,6 +62,20 @@ size_t utf8_length(std::string_view text) {
   return length;
 }
 
+// Characters that show nothing or turn the text around them: soft hyphen, zero width characters,
+// line and paragraph separators, marks and overrides of the writing direction, byte order mark.
+bool is_invisible(std::string_view sequence) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 2)  // U+00A0, U+00AD, U+061C
+    return sequence == "\xc2\xa0" || sequence == "\xc2\xad" || sequence == "\xd8\x9c";
+  if (sequence.size() != 3) return false;
+  if (sequence == "\xef\xbb\xbf") return true;  // U+FEFF
+  if (byte(0) != 0xe2) return false;
+  return (byte(1) == 0x80 && ((byte(2) >= 0x8b && byte(2) <= 0x8f) ||    // U+200B to U+200F
+                              (byte(2) >= 0xa8 && byte(2) <= 0xae))) ||  // U+2028 to U+202E
+         (byte(1) == 0x81 && byte(2) >= 0xa0 && byte(2) <= 0xaf);        // U+2060 to U+206F
+}
+
 }  // namespace
 
 bool is_name(std::string_view text) {
@@ -207,8 +221,10 @@ std::string printable(std::string_view text, size_t bytes_max) {
   std::string result;
   while (!text.empty()) {
     size_t length = utf8_length(text);
-    bool control = length == 0 || static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f ||
-                   (length == 2 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0);
+    bool control =
+        length == 0 || static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f ||
+        (length == 2 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0) ||
+        is_invisible(text.substr(0, length));
     if (result.size() + (control ? 1 : length) > bytes_max) return result + "...";
     if (control)
       result += '?';

@@ -89,6 +89,7 @@ AdminService::Unary* AdminService::UnpairPeer(Context* context, const v1::NameRe
     const std::string name = request->name();
     parts_.access.remove_host(name, [this, name, answer](Status removed) mutable {
       if (removed) {
+        parts_.pairing.forget_used();
         parts_.watchers.close(name, {Errc::authentication, "the host is not paired any more"});
         parts_.event(Severity::info, "unpaired", name, fmt::format("host {} unpaired here", name));
       }

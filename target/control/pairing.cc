@@ -35,6 +35,10 @@ void PairingDesk::use(ConstBytes secret, const rpc::Fingerprint& host) {
     if (iscsi::equal_constant_time(offer.secret, secret)) offer.used_by = host;
 }
 
+void PairingDesk::forget_used() {
+  std::erase_if(offers_, [](const Offer& offer) { return offer.used_by.has_value(); });
+}
+
 size_t PairingDesk::open_offers(TimePoint now) {
   forget_expired(now);
   return static_cast<size_t>(std::count_if(offers_.begin(), offers_.end(),

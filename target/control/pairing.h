@@ -31,6 +31,9 @@ class PairingDesk {
   // The host was paired: nobody else can use the secret from here on.
   void use(ConstBytes secret, const rpc::Fingerprint& host);
 
+  // A host was unpaired: what was used before pairs nobody again, not even the one who used it.
+  void forget_used();
+
   size_t open_offers(TimePoint now);
 
  private:

@@ -79,6 +79,7 @@ grpc::ServerUnaryReactor* PeerService::Unpair(grpc::CallbackServerContext* conte
   return for_host(context, response, [this](const PairedHost& host, Answer<v1::Empty> answer) {
     parts_.access.remove_host(host.name, [this, name = host.name, answer](Status removed) mutable {
       if (removed) {
+        parts_.pairing.forget_used();
         parts_.watchers.close(name, {Errc::authentication, "the host is not paired any more"});
         parts_.event(Severity::info, "unpaired", name, fmt::format("host {} unpaired", name));
       }

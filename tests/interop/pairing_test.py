@@ -143,7 +143,9 @@ class Pairing(b.BoxTest):
             for secret in secrets:
                 self.assertNotIn(secret, path.read_text(errors="replace"))
         # The host is told, cannot come back, and says why; the data are still there.
-        b.eventually(lambda: self.boxes.disk("disk1")["state"] == "failed", what="the disk failing")
+        b.eventually(lambda: "0x0203" in (self.boxes.disk("disk1")["last_error"] or ""),
+                     what="the disk being refused")
+        self.assertEqual(self.boxes.disk("disk1")["state"], "reconnecting")
         self.assertEqual(self.boxes.json("target", "session", "list")["sessions"], [])
         b.eventually(lambda: not self.boxes.json("peers")["peers"][0]["reachable"], what="the channel being closed")
         answer = self.rpc(self.boxes.dir / "host", "TargetPeer/ListLuns {}", "TargetPeer/Describe {}")

@@ -106,6 +106,16 @@ TEST(Printable, KeepsTextAndDropsTheRest) {
   EXPECT_EQ(printable("abcdef", 3), "abc...");
 }
 
+TEST(Printable, DropsWhatShowsNothingOrTurnsTheTextAround) {
+  EXPECT_EQ(printable("a\u202eb"), "a?b");  // right-to-left override
+  EXPECT_EQ(printable("a\u200bb"), "a?b");  // zero width space
+  EXPECT_EQ(printable("a\u2028b"), "a?b");  // line separator
+  EXPECT_EQ(printable("a\u2066b"), "a?b");  // isolate
+  EXPECT_EQ(printable("a\u00adb"), "a?b");  // soft hyphen
+  EXPECT_EQ(printable("\ufeff"), "?");      // byte order mark
+  EXPECT_EQ(printable("\u2026\u20ac"), "\u2026\u20ac");
+}
+
 TEST(InterfaceNames, AreThoseThatTheKernelTakes) {
   for (const char* name : {"eth0", "enp3s0f1np1", "bond0.12", "br-lan", "wg_0", "012345678901234"})
     EXPECT_TRUE(check_interface_name("interface", name)) << name;

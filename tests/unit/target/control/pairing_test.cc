@@ -81,6 +81,17 @@ TEST_F(PairingDeskTest, AHostWhoseAnswerWasLostMayAskAgain) {
   EXPECT_TRUE(present(secret, host(1)));
 }
 
+TEST_F(PairingDeskTest, AUsedSecretIsGoneOnceAHostWasUnpaired) {
+  rpc::PairingSecret used = offer();
+  rpc::PairingSecret open = offer();
+  desk_.use(used, host(1));
+
+  desk_.forget_used();
+
+  EXPECT_FALSE(present(used, host(1)));
+  EXPECT_TRUE(present(open, host(1)));
+}
+
 TEST_F(PairingDeskTest, APairingThatFailedDoesNotUseTheSecretUp) {
   rpc::PairingSecret secret = offer();
   EXPECT_TRUE(present(secret, host(1)));
