@@ -45,6 +45,19 @@ def test(lab):
     nas1.sh("! dmesg | grep -i 'I/O error'")
     writer.end()
 
+    # Acknowledged but not flushed, and the target loses its memory: the disk says so instead of going on.
+    nas1.sh("dd if=/dev/zero of=/dev/nbd0 bs=64k count=16 seek=1024 oflag=direct 2> /dev/null")
+    nas2.power_cut()
+    power_up(lab, nas2)
+    target.start()
+    host.wait("disk1", "failed", timeout=90)
+    assert "flush" in (host.disk("disk1")["last_error"] or ""), host.disk("disk1")
+    assert nas1.status("dd if=/dev/nbd0 of=/dev/null bs=4k count=1 iflag=direct") != 0, "a failed disk answered"
+    host.cli("connect", "disk1")
+    host.wait("disk1")
+    nas1.sh(f"nbd-client -d /dev/nbd0; nbd-client -N '' -unix {before['socket']} /dev/nbd0; "
+            f"python3 -I -S /lab/tests/guest/synchronous_writes.py check /dev/nbd0 {count}")
+
 
 def acknowledged(box):
     return int(box.sh("cat /run/acknowledged 2> /dev/null | wc -l", check=False) or 0)
