@@ -149,7 +149,8 @@ class Session final : private transport::DataMoverEvents,
   Error end_reason_;
   TimePoint since_;
 
-  std::shared_ptr<const ServerView> login_view_;  // its AccessTable is the login machine's policy
+  // The login machine's policy. Not the whole view: that would hold every LUN of the server.
+  std::shared_ptr<const AccessTable> login_policy_;
   std::unique_ptr<LoginMachine> login_;
   uint16_t tsih_ = 0;
   Timer deadline_;  // login, then logout

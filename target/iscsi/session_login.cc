@@ -28,9 +28,9 @@ LoginSettings login_settings(const transport::Capabilities& capabilities,
 
 void Session::on_login_request(const iscsi::LoginRequest& request, ConstBytes data) {
   if (!login_) {
-    login_view_ = host_.view();
+    login_policy_ = host_.view()->access;
     login_ = std::make_unique<LoginMachine>(login_settings(mover_->capabilities(), host_.limits()),
-                                            *login_view_->access);
+                                            *login_policy_);
   }
   take(login_->on_request(request, data));
 }

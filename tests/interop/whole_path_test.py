@@ -54,6 +54,13 @@ class WholePath(b.BoxTest):
         other = self.boxes.cli("create", "disk1", "--peer", "nas2", "--pool", "tank", "--size", "1G", check=False)
         self.assertEqual(other.returncode, 4)
 
+    def test_an_older_lun_is_deleted_while_a_newer_one_is_in_use(self):
+        self.boxes.create("disk1", "1M")
+        self.boxes.create("disk2", "1M")
+        self.boxes.cli("delete", "disk1", "--yes")
+        self.assertEqual([lun["name"] for lun in self.boxes.json("target", "lun", "list")["luns"]], ["disk2"])
+        self.assertEqual(self.boxes.disk("disk2")["state"], "connected")
+
     def test_errors_have_their_exit_codes_and_leave_nothing(self):
         for code, arguments in [
             (2, ["create", "d", "--peer", "nas2", "--pool", "tank", "--size", "1000"]),
