@@ -129,7 +129,10 @@ AdminService::Unary* AdminService::CreateLun(Context* context, const v1::CreateL
 void AdminService::answer_lun(const Status& status, const std::string& name,
                               Answer<v1::Lun>& answer) {
   if (!status) return answer.fail(status.error());
-  fill(parts_.luns.status(parts_.store.state().luns.at(name)), {}, answer.response());
+  // It may have been deleted while the call waited for sessions to end.
+  Result<const LunRecord*> record = parts_.luns.find(name);
+  if (!record) return answer.fail(record.error());
+  fill(parts_.luns.status(**record), {}, answer.response());
   answer.ok();
 }
 
@@ -247,8 +250,14 @@ AdminService::Unary* AdminService::AddInitiator(Context* context,
 void AdminService::answer_initiator(const Status& status, const std::string& iqn,
                                     Answer<v1::Initiator>& answer) {
   if (!status) return answer.fail(status.error());
+  // It may have been removed while the call waited for sessions to end.
+  const auto& initiators = parts_.store.state().initiators;
   Result<std::string> name = iscsi::normalised_name(iqn);
-  fill(parts_.store.state().initiators.at(*name), parts_.store.state(), answer.response());
+  const auto found = name ? initiators.find(*name) : initiators.end();
+  if (found == initiators.end())
+    return answer.fail({Errc::not_found, fmt::format("the initiator {} was removed meanwhile",
+                                                     config::printable(iqn))});
+  fill(found->second, parts_.store.state(), answer.response());
   answer.ok();
 }
 

@@ -173,7 +173,9 @@ Status PeerService::provision(const PairedHost& host, const v1::ProvisionLunRequ
 }
 
 Status PeerService::fill_access(const std::string& lun, v1::LunAccess& response) const {
-  const LunRecord& record = parts_.store.state().luns.at(lun);
+  const Result<const LunRecord*> found = parts_.luns.find(lun);
+  if (!found) return fail(found.error());
+  const LunRecord& record = **found;
   const LunStatus status = parts_.luns.status(record);
   if (!status.error.empty()) return fail(Errc::other, "{}", status.error);
   fill(status, {}, *response.mutable_lun());
