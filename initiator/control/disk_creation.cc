@@ -510,6 +510,14 @@ void DiskManager::bring_up(std::shared_ptr<Job> job) {
                 "the host daemon is stopping; disk {} is attached at its next start", job->name));
     return;
   }
+  if (running_.contains(job->name)) {  // the same request, given twice, was faster the other time
+    if (job->no_wait) {
+      view(job->name, [this, job](Result<v1::Disk> disk) { finish(job, std::move(disk)); });
+    } else {
+      wait_connected(job);
+    }
+    return;
+  }
   const DiskRecord& record = state_.disks.at(job->name);
   job->progress("export", "exporting the disk");
   Running& running = run(record, job->paths);
@@ -540,7 +548,12 @@ void DiskManager::bring_up(std::shared_ptr<Job> job) {
 // The first connection has ended in `failed` or `stale`. A disk of another target has no trace but
 // its record, so that is taken back: the person corrects the command and gives it again.
 void DiskManager::refused(std::shared_ptr<Job> job, const DiskStatus& status) {
-  const DiskRecord& record = state_.disks.at(job->name);
+  const auto found = find(job->name);
+  if (!found) {
+    finish(job, fail(found.error()));
+    return;
+  }
+  const DiskRecord& record = **found;
   const Refusal why = refusal_of(status);
   if (!record.peer.empty() || !job->made_record) {
     finish(job, fail(Error{why.code, fmt::format("disk {} is {}: {}", job->name,

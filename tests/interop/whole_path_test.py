@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job on one machine: pair, create, use, restart both ends, detach, attach, delete. Real NBD clients."""
+import concurrent.futures
 import os
 import pathlib
 import sys
@@ -60,6 +61,14 @@ class WholePath(b.BoxTest):
         self.boxes.cli("delete", "disk1", "--yes")
         self.assertEqual([lun["name"] for lun in self.boxes.json("target", "lun", "list")["luns"]], ["disk2"])
         self.assertEqual(self.boxes.disk("disk2")["state"], "connected")
+
+    def test_the_same_create_many_times_at_once_makes_one_disk(self):
+        arguments = ["create", "disk1", "--peer", "nas2", "--pool", "tank", "--size", "64M"]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            done = list(pool.map(lambda _: self.boxes.cli(*arguments, check=False), range(8)))
+        self.assertEqual([one.returncode for one in done], [0] * 8, [one.stderr for one in done])
+        self.assertEqual(len(self.boxes.json("target", "lun", "list")["luns"]), 1)
+        self.assertEqual(self.boxes.disk("disk1")["state"], "connected")
 
     def test_errors_have_their_exit_codes_and_leave_nothing(self):
         for code, arguments in [
