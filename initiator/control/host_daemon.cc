@@ -126,7 +126,7 @@ Status run_host_daemon(const HostConfig& config) {
     spdlog::warn("some disks did not close in time; leaving all the same");
     std::_Exit(0);
   });
-  size_t stops_left = 2;
+  size_t stops_left = 3;
   auto stopped_one = [&] {
     if (--stops_left == 0) reactor.stop();
   };
@@ -138,7 +138,11 @@ Status run_host_daemon(const HostConfig& config) {
     events.add(rpc::Severity::info, "stopping", config.name, "vjbod-hostd is stopping", wall_now());
     events.close(
         Error{std::make_error_code(std::errc::operation_canceled), "the host daemon is stopping"});
-    disks.shutdown(stopped_one);
+    // Calls to peers end with the disks: those that wait for an answer here get one.
+    disks.shutdown([&] {
+      stopped_one();
+      peers.shutdown(stopped_one);
+    });
     server ? server->stop(control_grace, stopped_one) : stopped_one();
   };
   SignalWatch signals(reactor, {SIGTERM, SIGINT, SIGHUP}, [&](int signal) {

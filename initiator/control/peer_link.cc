@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/check.h"
 #include "common/config/values.h"
 #include "common/rpc/version.h"
 
@@ -14,41 +15,30 @@ constexpr Duration pause_min = std::chrono::seconds(1), pause_max = std::chrono:
 constexpr Duration describe_timeout = std::chrono::seconds(10);
 }  // namespace
 
-// One Watch call. gRPC holds it until OnDone; the link may be gone by then, so it talks by posts
-// that check.
-class PeerLink::Watcher : public grpc::ClientReadReactor<v1::Event> {
+// One Watch call, owned by the link and destroyed on the reactor, after OnDone.
+class PeerLink::Watcher final : public grpc::ClientReadReactor<v1::Event> {
  public:
-  Watcher(PeerLink& link, std::shared_ptr<bool> alive) : link_(link), alive_(std::move(alive)) {}
+  explicit Watcher(PeerLink& link) : link_(link) {}
 
-  static void start(const std::shared_ptr<Watcher>& self, Service::Stub& stub) {
-    self->self_ = self;
-    stub.async()->Watch(&self->context_, &self->request_, self.get());
-    self->StartRead(&self->event_);
-    self->StartCall();
+  void start(Service::Stub& stub) {
+    stub.async()->Watch(&context_, &request_, this);
+    StartRead(&event_);
+    StartCall();
   }
   void cancel() { context_.TryCancel(); }
 
+  // gRPC's threads
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    post([link = &link_, event = event_] { link->on_watch_event(event); });
+    link_.reactor_.post([link = &link_, event = event_] { link->on_watch_event(event); });
     StartRead(&event_);
   }
   void OnDone(const grpc::Status& status) override {
-    post([link = &link_, status] { link->on_watch_ended(status); });
-    self_.reset();
+    link_.reactor_.post([link = &link_, status] { link->on_watch_ended(status); });
   }
 
  private:
-  void post(std::function<void()> work) {
-    reactor_.post([alive = alive_, work = std::move(work)] {
-      if (*alive) work();
-    });
-  }
-
   PeerLink& link_;
-  Reactor& reactor_ = link_.reactor_;
-  std::shared_ptr<bool> alive_;
-  std::shared_ptr<Watcher> self_;
   grpc::ClientContext context_;
   v1::Empty request_;
   v1::Event event_;
@@ -66,8 +56,29 @@ PeerLink::PeerLink(Reactor& reactor, const rpc::Identity& identity, const PeerRe
       pause_(pause_min) {}
 
 PeerLink::~PeerLink() {
-  *alive_ = false;
+  VJBOD_CHECK(calls_.empty() && watcher_ == nullptr, "the link to {} has calls under way", name_);
+}
+
+Error PeerLink::error_of(const grpc::Status& status) const {
+  // What was answered counts, also while closing; what was cut off has the reason for that.
+  if (closing_ && status.error_code() == grpc::StatusCode::CANCELLED) return close_reason_;
+  return rpc::from_grpc_status(status, rpc::Callee::peer, what_);
+}
+
+void PeerLink::close(Error reason, std::function<void()> closed) {
+  VJBOD_CHECK(!closing_, "the link to {} is closed twice", name_);
+  closing_ = true;
+  close_reason_ = std::move(reason);
+  closed_ = std::move(closed);
+  again_.cancel();
+  for (auto& [id, call] : calls_) call->context.TryCancel();
   if (watcher_) watcher_->cancel();
+  check_closed();
+}
+
+void PeerLink::check_closed() {
+  if (closed_ && calls_.empty() && watcher_ == nullptr)
+    reactor_.post(std::exchange(closed_, nullptr));
 }
 
 void PeerLink::watch() {
@@ -80,6 +91,7 @@ void PeerLink::open_watch() {
   call<v1::DescribeRequest, v1::DescribeResponse>(
       &Service::Stub::async_interface::Describe, request, describe_timeout,
       [this](Result<v1::DescribeResponse> described) {
+        if (closing_) return;
         Status usable;
         if (!described) {
           usable = fail(described.error());
@@ -94,17 +106,18 @@ void PeerLink::open_watch() {
         pause_ = pause_min;
         last_error_.clear();
         if (!std::exchange(reachable_, true)) events_.on_peer_reachable(name_, true);
-        watcher_ = std::make_shared<Watcher>(*this, alive_);
-        Watcher::start(watcher_, *stub_);
+        watcher_ = std::make_unique<Watcher>(*this);
+        watcher_->start(*stub_);
       });
 }
 
 void PeerLink::on_watch_event(const v1::Event& event) {
-  events_.on_peer_event(name_, event);
+  if (!closing_) events_.on_peer_event(name_, event);
 }
 
 void PeerLink::on_watch_ended(const grpc::Status& status) {
   watcher_.reset();
+  if (closing_) return check_closed();
   last_error_ = status.ok() ? "the peer closed the control channel"
                             : rpc::from_grpc_status(status, rpc::Callee::peer, what_).text;
   if (std::exchange(reachable_, false)) events_.on_peer_reachable(name_, false);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -40,40 +41,51 @@ class PeerLink {
 
   PeerLink(Reactor& reactor, const rpc::Identity& identity, const PeerRecord& peer,
            PeerLinkEvents& events);
-  ~PeerLink();  // calls under way are cancelled; their callbacks do not come any more
+  ~PeerLink();  // only before the first call, or when close() has called back
   PeerLink(const PeerLink&) = delete;
   PeerLink& operator=(const PeerLink&) = delete;
 
-  // `done` comes once, on the reactor, within `timeout`, unless the link is destroyed before.
+  // `done` comes once, on the reactor, within `timeout`, never from inside this call.
   template <typename Request, typename Response>
   void call(Method<Request, Response> method, const Request& request, Duration timeout,
             Done<Response> done) {
-    struct Call {
-      grpc::ClientContext context;
+    if (closing_) {
+      reactor_.post([done = std::move(done), why = close_reason_] { done(fail(why)); });
+      return;
+    }
+    struct Call final : CallUnderWay {
       Request request;
       Response response;
+      Done<Response> done;
     };
-    auto call = std::make_shared<Call>();
+    auto owned = std::make_unique<Call>();
+    Call* call = owned.get();
     call->request = request;
+    call->done = std::move(done);
     call->context.set_deadline(
         wall_now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout));
-    (stub_->async()->*method)(
-        &call->context, &call->request, &call->response,
-        [call, &reactor = reactor_, alive = alive_, what = what_,
-         done = std::move(done)](grpc::Status status) {
-          reactor.post([call, alive, what, done, status] {
-            if (!*alive) return;
-            if (status.ok()) {
-              done(std::move(call->response));
-            } else {
-              done(fail(rpc::from_grpc_status(status, rpc::Callee::peer, what)));
-            }
-          });
-        });
+    const uint64_t id = next_call_++;
+    calls_.emplace(id, std::move(owned));
+    // gRPC's thread carries nothing that could be the last reference to anything.
+    (stub_->async()->*method)(&call->context, &call->request, &call->response,
+                              [this, id, call](grpc::Status status) {
+                                reactor_.post([this, id, call, status] {
+                                  const auto node = calls_.extract(id);
+                                  check_closed();
+                                  if (status.ok())
+                                    call->done(std::move(call->response));
+                                  else
+                                    call->done(fail(error_of(status)));
+                                });
+                              });
   }
 
   // Opens the Watch stream, and again whenever it breaks.
   void watch();
+  // Ends everything: calls under way and later ones are answered with `reason`. `closed` comes
+  // once, on the reactor, not from inside any call of the link: no thread of gRPC knows it any
+  // more, and it may be destroyed.
+  void close(Error reason, std::function<void()> closed);
 
   bool reachable() const { return reachable_; }
   const std::string& last_error() const { return last_error_; }
@@ -81,6 +93,13 @@ class PeerLink {
 
  private:
   class Watcher;
+  // What gRPC writes to while a call is under way. Made and destroyed on the reactor.
+  struct CallUnderWay {
+    virtual ~CallUnderWay() = default;
+    grpc::ClientContext context;
+  };
+  Error error_of(const grpc::Status& status) const;
+  void check_closed();
   void on_watch_event(const v1::Event& event);
   void on_watch_ended(const grpc::Status& status);
   void open_watch();
@@ -89,8 +108,12 @@ class PeerLink {
   const std::string name_, what_;
   PeerLinkEvents& events_;
   std::unique_ptr<Service::Stub> stub_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // read and written on the reactor
-  std::shared_ptr<Watcher> watcher_;
+  std::map<uint64_t, std::unique_ptr<CallUnderWay>> calls_;
+  uint64_t next_call_ = 1;
+  std::unique_ptr<Watcher> watcher_;
+  bool closing_ = false;
+  Error close_reason_;
+  std::function<void()> closed_;
   Timer again_;
   Duration pause_{};
   bool reachable_ = false;

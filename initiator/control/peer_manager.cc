@@ -31,13 +31,50 @@ void PeerManager::start() {
 }
 
 void PeerManager::open_link(const PeerRecord& peer) {
+  if (stopping_) return;
   auto& link = links_[peer.name];
+  if (link)
+    retire(std::move(link),
+           {rpc::Errc::peer_unreachable, fmt::format("the boxes have just been paired anew; ask {} "
+                                                     "again",
+                                                     peer.name)});
   link = std::make_unique<PeerLink>(reactor_, identity_, peer, static_cast<PeerLinkEvents&>(*this));
   link->watch();
 }
 
+void PeerManager::retire(std::unique_ptr<PeerLink> link, Error reason) {
+  PeerLink* raw = link.get();
+  retired_.push_back(std::move(link));
+  raw->close(std::move(reason), [this, raw] {
+    std::erase_if(retired_, [raw](const auto& retired) { return retired.get() == raw; });
+    if (retired_.empty() && shut_down_) std::exchange(shut_down_, nullptr)();
+  });
+}
+
+void PeerManager::retire_pairing(uint64_t id) {
+  const auto found = pairing_.find(id);
+  if (found == pairing_.end()) return;
+  std::unique_ptr<PeerLink> link = std::move(found->second);
+  pairing_.erase(found);
+  retire(std::move(link), {rpc::Errc::other, "the pairing is over"});
+}
+
+void PeerManager::shutdown(std::function<void()> done) {
+  stopping_ = true;
+  shut_down_ = std::move(done);
+  const Error reason{rpc::Errc::daemon_not_running, "the host daemon is stopping"};
+  // Emptied first: what waits for an answer may ask for another link.
+  for (auto& [name, link] : std::exchange(links_, {})) retire(std::move(link), reason);
+  for (auto& [id, link] : std::exchange(pairing_, {})) retire(std::move(link), reason);
+  if (retired_.empty()) reactor_.post(std::exchange(shut_down_, nullptr));
+}
+
 void PeerManager::pair(const v1::HostPairRequest& request,
                        std::function<void(Result<v1::HostPeer>)> done) {
+  if (stopping_) {
+    done(fail(rpc::Errc::daemon_not_running, "the host daemon is stopping"));
+    return;
+  }
   auto token = rpc::decode_token(request.token());
   if (!token) {
     done(fail(rpc::Errc::authentication, "{}", token.error().text));
@@ -81,8 +118,7 @@ void PeerManager::pair(const v1::HostPairRequest& request,
       &PeerLink::Service::Stub::async_interface::Pair, pair, pair_timeout,
       [this, id, record, done = std::move(done)](Result<v1::PairResponse> answer) {
         if (!answer) {
-          // The link that this comes from is no longer needed, but is not destroyed from inside.
-          reactor_.post([this, id] { pairing_.erase(id); });
+          retire_pairing(id);
           done(fail(answer.error()));
           return;
         }
@@ -91,7 +127,7 @@ void PeerManager::pair(const v1::HostPairRequest& request,
           done(fail(taken.error()));
           return;
         }
-        reactor_.post([this, id] { pairing_.erase(id); });
+        retire_pairing(id);
         events_.add(rpc::Severity::info, "paired", record->name,
                     fmt::format("paired with {} at {}", record->name,
                                 config::host_port_text(record->address, record->port)),
@@ -118,9 +154,11 @@ vjbod::Status PeerManager::take_peer(const v1::PairResponse& answer, PeerRecord&
 }
 
 void PeerManager::undo_pairing(uint64_t id) {
-  pairing_.at(id)->call<v1::Empty, v1::Empty>(
-      &PeerLink::Service::Stub::async_interface::Unpair, v1::Empty(), unpair_timeout,
-      [this, id](Result<v1::Empty>) { reactor_.post([this, id] { pairing_.erase(id); }); });
+  const auto found = pairing_.find(id);
+  if (found == pairing_.end()) return;  // the daemon is stopping
+  found->second->call<v1::Empty, v1::Empty>(&PeerLink::Service::Stub::async_interface::Unpair,
+                                            v1::Empty(), unpair_timeout,
+                                            [this, id](Result<v1::Empty>) { retire_pairing(id); });
 }
 
 void PeerManager::unpair(const std::string& name, bool force,
@@ -190,7 +228,12 @@ void PeerManager::finish_unpair(const std::string& name) {
   events_.add(rpc::Severity::info, "unpaired", name, fmt::format("no longer paired with {}", name),
               wall_now());
   reactor_.post([this, name] {
-    if (!state_.peers.contains(name)) links_.erase(name);
+    const auto found = links_.find(name);
+    if (found == links_.end() || state_.peers.contains(name)) return;
+    std::unique_ptr<PeerLink> link = std::move(found->second);
+    links_.erase(found);
+    retire(std::move(link),
+           {rpc::Errc::not_found, fmt::format("this box is no longer paired with {}", name)});
   });
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,11 +42,16 @@ class PeerManager final : private PeerLinkEvents {
   // Called for every event of a peer, besides being logged.
   std::function<void(const std::string& peer, const v1::Event& event)> on_event;
   std::function<void(const std::string& peer)> on_reachable;
+  // Ends all calls and control channels; nothing of gRPC's clients runs any more when `done` comes.
+  void shutdown(std::function<void()> done);
 
  private:
   void on_peer_event(const std::string& peer, const v1::Event& event) override;
   void on_peer_reachable(const std::string& peer, bool reachable) override;
   void open_link(const PeerRecord& peer);
+  // Those that wait for it hear `reason`.
+  void retire(std::unique_ptr<PeerLink> link, Error reason);
+  void retire_pairing(uint64_t id);
   v1::HostPeer view(const PeerRecord& peer) const;
   // What the other box says of itself, checked and saved.
   vjbod::Status take_peer(const v1::PairResponse& answer, PeerRecord& record);
@@ -61,6 +67,9 @@ class PeerManager final : private PeerLinkEvents {
   std::map<std::string, std::unique_ptr<PeerLink>> links_;
   std::map<uint64_t, std::unique_ptr<PeerLink>> pairing_;  // links of pairings under way
   uint64_t next_pairing_ = 1;
+  std::list<std::unique_ptr<PeerLink>> retired_;  // until gRPC knows them no more
+  bool stopping_ = false;
+  std::function<void()> shut_down_;
 };
 
 }  // namespace vjbod::initiator
