@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace vjbod::detail {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition,

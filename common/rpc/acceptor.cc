@@ -166,7 +166,7 @@ void Acceptor::accept_all() {
 void Acceptor::hand_over(UniqueFd connection) {
   Result<std::string> who = identify_(connection.get());
   if (!who) {
-    spdlog::warn("control connection refused: {}", who.error().text);
+    log::warn("control connection refused: {}", who.error().text);
     return;
   }
   if (!connections_.admit(connection.get(), *who)) {
@@ -184,8 +184,8 @@ void Acceptor::note_limit(const std::string& who) {
   const TimePoint now = reactor_.now();
   if (limit_told_ && now - *limit_told_ < limit_told_interval) return;
   limit_told_ = now;
-  spdlog::warn("control connections from {} are refused: too many are open ({} refused so far)",
-               who, refused_);
+  log::warn("control connections from {} are refused: too many are open ({} refused so far)", who,
+            refused_);
 }
 
 void Acceptor::refuse_one() {

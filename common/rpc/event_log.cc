@@ -17,20 +17,20 @@ const char* name_of(Severity severity) {
   return "info";
 }
 
-spdlog::level::level_enum log_level(Severity severity) {
+LogLevel log_level(Severity severity) {
   switch (severity) {
-    case Severity::info: return spdlog::level::info;
-    case Severity::warning: return spdlog::level::warn;
-    case Severity::error: return spdlog::level::err;
+    case Severity::info: return LogLevel::info;
+    case Severity::warning: return LogLevel::warn;
+    case Severity::error: return LogLevel::error;
   }
-  return spdlog::level::info;
+  return LogLevel::info;
 }
 
 }  // namespace
 
 void EventLog::add(Severity severity, std::string_view kind, std::string_view object,
                    std::string text, WallTime at) {
-  spdlog::log(log_level(severity), "[{}] {}: {}", object, kind, text);
+  log::write(log_level(severity), {}, "[{}] {}: {}", fmt::make_format_args(object, kind, text));
   v1::Event event;
   event.set_sequence(next_sequence_++);
   *event.mutable_at() = to_timestamp(at);

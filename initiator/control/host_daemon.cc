@@ -110,7 +110,7 @@ Status run_host_daemon(const HostConfig& config) {
 
   Timer address_timer(reactor, [&] { disks.addresses_changed(""); });
   auto address_watch = net::AddressWatch::open();
-  if (!address_watch) spdlog::warn("{}", address_watch.error().text);
+  if (!address_watch) log::warn("{}", address_watch.error().text);
   std::unique_ptr<FdWatch> address_news;
   if (address_watch) {
     address_news = reactor.watch_readable(address_watch->fd(), [&] {
@@ -123,7 +123,7 @@ Status run_host_daemon(const HostConfig& config) {
   bool stopping = false;
   Timer stop_timer(reactor, [] {
     // What was answered is at the targets; nothing of it is in this process.
-    spdlog::warn("some disks did not close in time; leaving all the same");
+    log::warn("some disks did not close in time; leaving all the same");
     std::_Exit(0);
   });
   size_t stops_left = 3;
@@ -147,7 +147,7 @@ Status run_host_daemon(const HostConfig& config) {
   };
   SignalWatch signals(reactor, {SIGTERM, SIGINT, SIGHUP}, [&](int signal) {
     if (signal == SIGHUP) {
-      spdlog::info("SIGHUP: the host's configuration is read at start only; restart to change it");
+      log::info("SIGHUP: the host's configuration is read at start only; restart to change it");
       return;
     }
     stop(signal);

@@ -43,8 +43,8 @@ Result<std::unique_ptr<BackstoreQueue>> DescriptorQueue::open(Reactor& reactor,
       queue->engine_ = std::move(*engine);
       return queue;
     }
-    spdlog::warn("[{}] no io_uring ({}): using {} worker threads instead", opened.path,
-                 engine.error().text, ThreadEngine::thread_count);
+    log::warn("[{}] no io_uring ({}): using {} worker threads instead", opened.path,
+              engine.error().text, ThreadEngine::thread_count);
   }
   queue->engine_ = std::make_unique<ThreadEngine>(reactor, opened, fd, client);
   return queue;
@@ -170,7 +170,7 @@ void DescriptorQueue::finish(Op& op, int error_number) {
   if (op.kind == OpKind::flush) {
     int none = 0;
     if (error_number != 0 && medium_->flush_error.compare_exchange_strong(none, error_number))
-      spdlog::error(
+      log::error(
           "[{}] flush failed: {}. Acknowledged writes may be lost; every flush fails until the LUN "
           "is opened again",
           medium_->path, system_code(error_number).message());

@@ -63,7 +63,7 @@ void probe_ranges(Medium& medium, uint64_t file_bytes) {
   medium.can_punch_hole = works(FALLOC_FL_PUNCH_HOLE);
   // Takes away a block that the probe may have left there; not a byte of the file.
   if (::ftruncate(medium.data.get(), static_cast<off_t>(file_bytes)) != 0)
-    spdlog::debug("[{}] cannot trim behind the end: {}", medium.path, system_code(errno).message());
+    log::debug("[{}] cannot trim behind the end: {}", medium.path, system_code(errno).message());
 }
 
 }  // namespace

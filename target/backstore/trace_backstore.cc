@@ -97,7 +97,7 @@ void TraceControl::add(TraceEntry entry) {
     ring_[finished_ops_ % entries_max_] = entry;
     ++finished_ops_;
   }
-  if (spdlog::should_log(spdlog::level::debug)) spdlog::debug("[{}] {}", name_, text_of(entry));
+  if (log::enabled(LogLevel::debug)) log::debug("[{}] {}", name_, text_of(entry));
 }
 
 TraceBackstore::TraceBackstore(std::shared_ptr<Backstore> inner, std::string name,

@@ -239,7 +239,7 @@ Status LunManager::create(LunSpecification specification) {
     Status removed = (*pool)->remove(file.file);
     if (removed || removed.error().code == backstore::Errc::not_found) {
       Status forgotten = store_.change([&](TargetState& state) { state.doomed.erase(file); });
-      if (!forgotten) spdlog::warn("{}", forgotten.error().text);
+      if (!forgotten) log::warn("{}", forgotten.error().text);
     }
     return fail(control_error(std::move(error)));
   };
@@ -295,13 +295,13 @@ void LunManager::finish_removal(const std::string& name, const std::function<voi
   });
   if (!saved) {
     Status back = open_and_serve(store_.state().luns.at(name));
-    if (!back) spdlog::error("{}", back.error().text);
+    if (!back) log::error("{}", back.error().text);
     changed_();
     return done(saved);
   }
   failed_.erase(name);
   changed_();
-  for (const std::string& remark : clear_doomed()) spdlog::warn("{}", remark);
+  for (const std::string& remark : clear_doomed()) log::warn("{}", remark);
   done({});
 }
 

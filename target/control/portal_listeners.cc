@@ -25,7 +25,7 @@ Status PortalListeners::open() {
     Status opened = open_one(portal);
     if (opened) continue;
     if (opened.error().code != std::errc::address_not_available) return opened;
-    spdlog::warn("{}; trying again until the address is there", opened.error().text);
+    log::warn("{}; trying again until the address is there", opened.error().text);
     waiting_.push_back(portal);
   }
   if (!waiting_.empty()) retry_timer_.arm_after(bind_retry);
@@ -42,7 +42,7 @@ Status PortalListeners::open_one(const PortalConfig& portal) {
                   where, net::port_user(portal.port));
     return fail(listener.error().code, "portal {}: {}", where, listener.error().text);
   }
-  spdlog::info("portal {} is open", (*listener)->local());
+  log::info("portal {} is open", (*listener)->local());
   listeners_.push_back(std::move(*listener));
   return {};
 }
@@ -53,7 +53,7 @@ void PortalListeners::retry() {
     Status opened = open_one(portal);
     if (opened) continue;
     if (opened.error().code != std::errc::address_not_available)
-      spdlog::error("{}", opened.error().text);
+      log::error("{}", opened.error().text);
     waiting_.push_back(portal);
   }
   if (!waiting_.empty()) retry_timer_.arm_after(bind_retry);
@@ -84,14 +84,14 @@ void PortalListeners::note_limit(const std::string& address) {
   const TimePoint now = home_.now();
   if (limit_told_ && now - *limit_told_ < limit_told_interval) return;
   limit_told_ = now;
-  spdlog::warn(
+  log::warn(
       "connections from {} are turned away: a limit of the configuration is reached "
       "(limits.connections, limits.connections_per_address; {} turned away so far)",
       address, turned_away_);
 }
 
 void PortalListeners::on_accept_trouble(const Error& error) {
-  spdlog::error("connections cannot be accepted: {}", error.text);
+  log::error("connections cannot be accepted: {}", error.text);
 }
 
 }  // namespace vjbod::target

@@ -6,6 +6,7 @@
 #include <future>
 #include <optional>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
@@ -166,7 +167,7 @@ std::vector<ReachablePortal> TargetDaemon::Impl::reachable(
     const std::vector<ReachablePortal>& from) const {
   Result<std::vector<net::Interface>> interfaces = net::list_interfaces();
   if (!interfaces) {
-    spdlog::warn("{}", interfaces.error().text);
+    log::warn("{}", interfaces.error().text);
     return reachable_portals(from, {});
   }
   return reachable_portals(from, *interfaces);
@@ -202,7 +203,7 @@ void TargetDaemon::Impl::look_at_portals(bool retry) {
 
 void TargetDaemon::Impl::watch_addresses() {
   Result<net::AddressWatch> opened = net::AddressWatch::open();
-  if (!opened) return spdlog::warn("{}", opened.error().text);
+  if (!opened) return log::warn("{}", opened.error().text);
   address_watch.emplace(std::move(*opened));
   address_timer.emplace(control, [this] { look_at_portals(true); });
   address_news = control.watch_readable(address_watch->fd(), [this] {
@@ -257,7 +258,7 @@ Status TargetDaemon::Impl::start() {
 void TargetDaemon::Impl::on_signal(int signal) {
   if (signal == SIGHUP) return reload();
   if (!stopping) return stop();
-  spdlog::warn("stopping already");
+  log::warn("stopping already");
 }
 
 // The log level, the limits of nothing that runs, and what could not be opened before. Everything
@@ -270,8 +271,7 @@ void TargetDaemon::Impl::reload() {
     return;
   }
   if (fresh->log_level != config.log_level) {
-    spdlog::set_level(spdlog::level::from_str(fresh->log_level));
-    config.log_level = fresh->log_level;
+    if (set_log_level(fresh->log_level)) config.log_level = fresh->log_level;
   }
   for (const std::string& name : luns->retry_failed())
     parts->event(Severity::info, "lun-served", name, fmt::format("LUN {} is served again", name));
@@ -285,10 +285,10 @@ void TargetDaemon::Impl::stop() {
   stopping = true;
   address_news.reset();
   address_timer.reset();
-  spdlog::info("stopping: sessions are logged out");
+  log::info("stopping: sessions are logged out");
   stop_timer.emplace(control, [] {
     // Every acknowledged write is out of this process's memory: nothing is lost by leaving now.
-    spdlog::warn("some sessions did not end in time; leaving all the same");
+    log::warn("some sessions did not end in time; leaving all the same");
     std::_Exit(0);
   });
   stop_timer->arm_after(stop_deadline - std::chrono::seconds(1));
@@ -372,7 +372,7 @@ Status TargetDaemon::run() {
   Status started = impl_->start();
   if (started) {
     impl_->control.run();
-    spdlog::info("stopped");
+    log::info("stopped");
   }
   impl_->tear_down();
   return started;
