@@ -3,8 +3,11 @@
 
 #include <utility>
 
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 namespace vjbod {
 
@@ -56,10 +59,21 @@ TimePoint read_clock() {
 
 }  // namespace
 
+struct AsioReactor::Loop {
+  boost::asio::io_context io_context{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_guard{
+      io_context.get_executor()};
+  boost::asio::steady_timer wakeup{io_context};
+};
+
 AsioReactor::AsioReactor(uint64_t random_seed)
-    : Reactor(random_seed), work_guard_(io_context_.get_executor()), wakeup_(io_context_) {}
+    : Reactor(random_seed), loop_(std::make_unique<Loop>()) {}
 
 AsioReactor::~AsioReactor() = default;
+
+boost::asio::io_context& AsioReactor::io_context() {
+  return loop_->io_context;
+}
 
 TimePoint AsioReactor::now() const {
   if (now_) return *now_;
@@ -69,7 +83,7 @@ TimePoint AsioReactor::now() const {
 }
 
 void AsioReactor::post(std::function<void()> work) {
-  boost::asio::post(io_context_, std::move(work));
+  boost::asio::post(loop_->io_context, std::move(work));
 }
 
 void AsioReactor::stop() {
@@ -77,15 +91,15 @@ void AsioReactor::stop() {
 }
 
 std::unique_ptr<FdWatch> AsioReactor::watch_readable(int fd, std::function<void()> on_readable) {
-  return std::make_unique<AsioFdWatch>(io_context_, fd, std::move(on_readable));
+  return std::make_unique<AsioFdWatch>(loop_->io_context, fd, std::move(on_readable));
 }
 
 void AsioReactor::arm_wakeup() {
   auto next = timers().next_deadline();
   if (!next || wakeup_at_ <= *next) return;  // an early wake-up finds nothing due and arms again
   wakeup_at_ = *next;
-  wakeup_.expires_at(wakeup_at_);
-  wakeup_.async_wait([this](const boost::system::error_code& error) {
+  loop_->wakeup.expires_at(wakeup_at_);
+  loop_->wakeup.async_wait([this](const boost::system::error_code& error) {
     if (!error) wakeup_at_ = TimePoint::max();
   });
 }
@@ -94,9 +108,9 @@ void AsioReactor::turn() {
   now_.reset();
   if (!has_deferred()) {
     arm_wakeup();
-    io_context_.run_one();
+    loop_->io_context.run_one();
   }
-  for (int i = 0; i < events_per_turn_max && io_context_.poll_one() > 0; ++i) {
+  for (int i = 0; i < events_per_turn_max && loop_->io_context.poll_one() > 0; ++i) {
   }
   now_ = read_clock();
   timers().run_due(*now_);
@@ -108,8 +122,8 @@ void AsioReactor::run() {
   running_ = true;
   while (!stopping_) turn();
   bool done = false;  // with what was posted before
-  boost::asio::post(io_context_, [&done] { done = true; });
-  while (!done) io_context_.run_one();
+  boost::asio::post(loop_->io_context, [&done] { done = true; });
+  while (!done) loop_->io_context.run_one();
   run_deferred();
   running_ = false;
   now_.reset();

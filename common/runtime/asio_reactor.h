@@ -4,14 +4,15 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <thread>
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-
 #include "common/runtime/reactor.h"
+
+namespace boost::asio {
+class io_context;
+}
 
 namespace vjbod {
 
@@ -28,7 +29,9 @@ class AsioReactor final : public Reactor {
   // tests and tools.
   bool run_until(const std::function<bool()>& done, Duration limit);
 
-  boost::asio::io_context& io_context() { return io_context_; }
+  // For the few files that use Asio themselves: they include its headers, which are too expensive
+  // for one that nearly everything includes.
+  boost::asio::io_context& io_context();
 
   TimePoint now() const override;
   void post(std::function<void()> work) override;
@@ -39,9 +42,9 @@ class AsioReactor final : public Reactor {
   void turn();
   void arm_wakeup();
 
-  boost::asio::io_context io_context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_guard_;
-  boost::asio::steady_timer wakeup_;
+  struct Loop;
+
+  const std::unique_ptr<Loop> loop_;
   TimePoint wakeup_at_ = TimePoint::max();
   // Read once a turn, and only after the wait, or whoever handles the event that ended it would set
   // his timers by the time at which the wait began.

@@ -5,6 +5,8 @@
 #include <limits>
 #include <tuple>
 
+#include <nlohmann/json.hpp>
+
 #include "common/config/values.h"
 #include "common/iscsi/name.h"
 

@@ -5,11 +5,18 @@
 #include <array>
 #include <cerrno>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <sys/socket.h>
 
 #include "common/base/check.h"
 
 namespace vjbod::initiator::nbd {
+
+struct Connection::Socket
+    : boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> {
+  using basic_stream_descriptor::basic_stream_descriptor;
+};
 
 struct Connection::ReadReady {
   using allocator_type = HandlerAllocator<>;
@@ -39,7 +46,7 @@ Connection::Connection(int fd, std::string log_prefix, BlockDevice& device, Asio
       options_(options),
       owner_(owner),
       log_(std::move(log_prefix)),
-      socket_(here.io_context(), fd),
+      socket_(std::make_unique<Socket>(here.io_context(), fd)),
       deadline_(here, [this] { on_deadline(); }),
       idle_check_(here, [this] { on_idle_check(); }),
       handshake_(options.exported) {
@@ -55,7 +62,7 @@ Connection::~Connection() {
 void Connection::start() {
   ucred peer{};
   socklen_t size = sizeof peer;
-  (void)getsockopt(socket_.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  (void)getsockopt(socket_->native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
   log_.info("client connected: process {}, user {}", peer.pid, peer.uid);
   deadline_.arm_after(options_.handshake_time_max);
   progress_handshake();
@@ -66,7 +73,7 @@ void Connection::start() {
 
 void Connection::progress_handshake() {
   size_t used = 0;
-  while (socket_.is_open() && send_handshake_output()) {
+  while (socket_->is_open() && send_handshake_output()) {
     if (handshake_->phase() == Handshake::Phase::closed) {
       if (!handshake_->close_reason().empty()) log_.warn("closed: {}", handshake_->close_reason());
       close_socket();
@@ -96,7 +103,7 @@ bool Connection::send_handshake_output() {
   std::vector<std::byte>& output = handshake_->output();
   while (!output.empty()) {
     const ssize_t sent =
-        send(socket_.native_handle(), output.data(), output.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        send(socket_->native_handle(), output.data(), output.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
       if (!failed(errno)) wait_writable();
       return false;
@@ -109,7 +116,7 @@ bool Connection::send_handshake_output() {
 void Connection::receive_handshake() {
   const size_t before = handshake_input_.size();
   handshake_input_.resize(Handshake::input_bytes_max);
-  const ssize_t received = recv(socket_.native_handle(), handshake_input_.data() + before,
+  const ssize_t received = recv(socket_->native_handle(), handshake_input_.data() + before,
                                 handshake_input_.size() - before, MSG_DONTWAIT);
   handshake_input_.resize(before + std::max<ssize_t>(received, 0));
   if (received < 0 && !failed(errno)) {
@@ -155,7 +162,7 @@ void Connection::on_deadline() {
                                "the disk was never reached yet, so its size is not known");
     deadline_.arm_after(options_.handshake_time_max);
     progress_handshake();
-  } else if (socket_.is_open()) {
+  } else if (socket_->is_open()) {
     log_.warn("closed: {}", stopping_ ? "requests were still under way when the export ended"
                                       : "the client did not finish the handshake in time");
     close_socket();
@@ -175,7 +182,7 @@ void Connection::receive_requests() {
     msghdr message{};
     message.msg_iov = targets.data();
     message.msg_iovlen = count;
-    const ssize_t received = recvmsg(socket_.native_handle(), &message, MSG_DONTWAIT);
+    const ssize_t received = recvmsg(socket_->native_handle(), &message, MSG_DONTWAIT);
     if (received < 0) {
       if (!failed(errno)) wait_readable();
       break;
@@ -191,7 +198,7 @@ void Connection::receive_requests() {
       break;
     }
   }
-  if (!transmission_->violation().empty() && socket_.is_open()) {
+  if (!transmission_->violation().empty() && socket_->is_open()) {
     log_.warn("closed: {}", transmission_->violation());
     close_socket();
   }
@@ -200,7 +207,7 @@ void Connection::receive_requests() {
 
 void Connection::send_replies() {
   std::array<iovec, parts_per_send> parts;
-  while (socket_.is_open() && !write_waits_) {
+  while (socket_->is_open() && !write_waits_) {
     const size_t count = transmission_->gather(parts);
     if (count == 0) return;
     size_t wanted = 0;
@@ -208,7 +215,7 @@ void Connection::send_replies() {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = count;
-    const ssize_t sent = sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = sendmsg(socket_->native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
       if (!failed(errno)) wait_writable();
       return;
@@ -221,7 +228,7 @@ void Connection::send_replies() {
 // Answers of this turn leave together; then what had to wait for room goes on.
 void Connection::run_deferred() {
   send_replies();
-  if (transmission_->resume() && socket_.is_open() && !read_waits_) receive_requests();
+  if (transmission_->resume() && socket_->is_open() && !read_waits_) receive_requests();
   close_if_over();
   finish_if_over();
 }
@@ -231,7 +238,7 @@ void Connection::stop() {
   stopping_ = true;
   if (handshake_) {
     handshake_->refuse_waiting(OptionReply::error_shutdown, "the disk is being detached");
-    if (socket_.is_open()) (void)send_handshake_output();
+    if (socket_->is_open()) (void)send_handshake_output();
     close_socket();
   } else {
     transmission_->stop();
@@ -251,19 +258,19 @@ void Connection::hang_up() {
 // --- readiness ---
 
 void Connection::wait_readable() {
-  if (read_waits_ || !socket_.is_open()) return;
+  if (read_waits_ || !socket_->is_open()) return;
   read_waits_ = true;
-  socket_.async_wait(boost::asio::posix::descriptor_base::wait_read, ReadReady{this});
+  socket_->async_wait(boost::asio::posix::descriptor_base::wait_read, ReadReady{this});
 }
 
 void Connection::wait_writable() {
-  if (write_waits_ || !socket_.is_open()) return;
+  if (write_waits_ || !socket_->is_open()) return;
   write_waits_ = true;
-  socket_.async_wait(boost::asio::posix::descriptor_base::wait_write, WriteReady{this});
+  socket_->async_wait(boost::asio::posix::descriptor_base::wait_write, WriteReady{this});
 }
 
 void Connection::on_readable() {
-  if (socket_.is_open()) {
+  if (socket_->is_open()) {
     if (handshake_) {
       receive_handshake();
     } else {
@@ -274,7 +281,7 @@ void Connection::on_readable() {
 }
 
 void Connection::on_writable() {
-  if (socket_.is_open()) {
+  if (socket_->is_open()) {
     if (handshake_) {
       progress_handshake();
     } else {
@@ -285,7 +292,7 @@ void Connection::on_writable() {
 }
 
 void Connection::on_idle_check() {
-  if (!socket_.is_open()) return;
+  if (!socket_->is_open()) return;
   const uint64_t requests = transmission_->requests_taken();
   if (requests == requests_at_last_check_ && transmission_->idle()) {
     transmission_->release_memory();  // and sleep until something is received
@@ -308,11 +315,11 @@ bool Connection::failed(int errno_value) {
 }
 
 void Connection::close_socket() {
-  if (!socket_.is_open()) return;
+  if (!socket_->is_open()) return;
   deadline_.cancel();
   idle_check_.cancel();
   boost::system::error_code ignored;
-  socket_.close(ignored);
+  socket_->close(ignored);
   if (transmission_) {
     transmission_->stop();
     transmission_->drop_replies();
@@ -327,7 +334,7 @@ void Connection::close_if_over() {
 }
 
 void Connection::finish_if_over() {
-  if (finished_ || socket_.is_open() || read_waits_ || write_waits_) return;
+  if (finished_ || socket_->is_open() || read_waits_ || write_waits_) return;
   if (transmission_ && !transmission_->idle()) return;
   finished_ = true;
   unlink();

@@ -4,12 +4,10 @@
 // Made, used and destroyed on its own shard's thread, which need not be the disk's.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 
 #include "common/base/log.h"
 #include "common/runtime/asio_reactor.h"
@@ -67,6 +65,7 @@ class Connection final : public Deferred {
   // More than the kernel's default, so that a large read reply needs fewer wake-ups.
   static constexpr int socket_send_bytes = 1 << 20;
 
+  struct Socket;
   struct ReadReady;
   struct WriteReady;
 
@@ -98,7 +97,7 @@ class Connection final : public Deferred {
   ConnectionOwner& owner_;
   PrefixLogger log_;
 
-  boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> socket_;
+  const std::unique_ptr<Socket> socket_;
   HandlerMemory read_wait_memory_;
   HandlerMemory write_wait_memory_;
   bool read_waits_ = false;

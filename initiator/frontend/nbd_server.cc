@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <utility>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <unistd.h>
 
 #include "common/base/check.h"
@@ -29,6 +31,11 @@ class NbdServer::Client final : public nbd::ConnectionOwner {
   bool finished = false;
 };
 
+struct NbdServer::AcceptWatch
+    : boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> {
+  using basic_stream_descriptor::basic_stream_descriptor;
+};
+
 struct NbdServer::AcceptReady {
   using allocator_type = HandlerAllocator<>;
   allocator_type get_allocator() const { return allocator_type(server->accept_memory_); }
@@ -47,7 +54,7 @@ NbdServer::NbdServer(BlockDevice& device, Shard& home, std::vector<Shard*> other
       others_(std::move(others)),
       options_(std::move(options)),
       log_(options_.connection.exported.name + " nbd"),
-      accept_watch_(home.reactor().io_context()),
+      accept_watch_(std::make_unique<AcceptWatch>(home.reactor().io_context())),
       accept_again_(home.reactor(), [this] { accept_clients(); }) {
   VJBOD_CHECK(&device_.reactor() == &home_.reactor(), "not the disk's shard");
 }
@@ -61,7 +68,7 @@ Status NbdServer::start(FrontendOwner& owner) {
   if (!listener) return fail(std::move(listener).error());
   owner_ = &owner;
   listener_.emplace(std::move(*listener));
-  accept_watch_.assign(listener_->fd());
+  accept_watch_->assign(listener_->fd());
   device_.add_observer(*this);
   log_.info("serving on {}", options_.socket.path);
   wait_for_clients();
@@ -82,7 +89,7 @@ std::string NbdServer::uri() const {
 void NbdServer::wait_for_clients() {
   if (accept_waits_ || stopping_) return;
   accept_waits_ = true;
-  accept_watch_.async_wait(boost::asio::posix::descriptor_base::wait_read, AcceptReady{this});
+  accept_watch_->async_wait(boost::asio::posix::descriptor_base::wait_read, AcceptReady{this});
 }
 
 void NbdServer::accept_clients() {
@@ -171,7 +178,7 @@ void NbdServer::end_export() {
   stopping_ = true;
   device_.remove_observer(*this);
   accept_again_.cancel();
-  accept_watch_.release();  // the listener's; ends the wait
+  accept_watch_->release();  // the listener's; ends the wait
   listener_.reset();
   log_.info("export ends, {} clients are connected", clients_.size());
   home_.reactor().post([this] { close_if_over(); });

@@ -41,6 +41,7 @@ class NbdServer final : public Frontend, private BlockDeviceObserver {
   static constexpr Duration accept_pause = std::chrono::milliseconds(100);
 
   class Client;
+  struct AcceptWatch;
   struct AcceptReady;
 
   void wait_for_clients();
@@ -60,7 +61,7 @@ class NbdServer final : public Frontend, private BlockDeviceObserver {
   FrontendOwner* owner_ = nullptr;
 
   std::optional<UnixListener> listener_;
-  boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> accept_watch_;
+  const std::unique_ptr<AcceptWatch> accept_watch_;
   HandlerMemory accept_memory_;
   bool accept_waits_ = false;
   Timer accept_again_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/control/state_store.h"
 
+#include <nlohmann/json.hpp>
+
 #include "common/base/check.h"
 
 namespace vjbod::target {
@@ -11,7 +13,7 @@ Result<StateStore> StateStore::open(const std::string& directory) {
   if (!json) return fail(json.error());
   Result<TargetState> state = state_from_json(*json);
   if (!state) return fail(file.damaged(state.error().text));
-  return StateStore(std::move(file), std::move(*state), std::move(*json));
+  return StateStore(std::move(file), std::move(*state), json->dump());
 }
 
 Status StateStore::change(const std::function<void(TargetState&)>& edit) {
@@ -19,10 +21,10 @@ Status StateStore::change(const std::function<void(TargetState&)>& edit) {
   nlohmann::json changed = to_json(state_);
   Status saved = file_.save(changed);
   if (saved) {
-    saved_ = std::move(changed);
+    saved_ = changed.dump();
     return {};
   }
-  Result<TargetState> before = state_from_json(saved_);
+  Result<TargetState> before = state_from_json(nlohmann::json::parse(saved_));
   VJBOD_CHECK(before, "{}", before.error().text);
   state_ = std::move(*before);
   return saved;

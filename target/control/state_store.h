@@ -6,8 +6,6 @@
 #include <functional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "common/base/result.h"
 #include "common/config/state_file.h"
 #include "target/control/target_state.h"
@@ -26,12 +24,12 @@ class StateStore {
   Status change(const std::function<void(TargetState&)>& edit);
 
  private:
-  StateStore(config::StateFile file, TargetState state, nlohmann::json saved)
+  StateStore(config::StateFile file, TargetState state, std::string saved)
       : file_(std::move(file)), state_(std::move(state)), saved_(std::move(saved)) {}
 
   config::StateFile file_;
   TargetState state_;
-  nlohmann::json saved_;  // as it is on disk, to go back to
+  std::string saved_;  // the JSON that is on disk, to go back to
 };
 
 }  // namespace vjbod::target

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include <nlohmann/json.hpp>
+
 #include "common/config/values.h"
 #include "common/iscsi/name.h"
 #include "common/rpc/errc.h"

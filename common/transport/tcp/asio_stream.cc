@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <sys/socket.h>
 

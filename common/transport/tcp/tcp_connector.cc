@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <netinet/in.h>
 

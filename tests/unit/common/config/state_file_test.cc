@@ -2,6 +2,7 @@
 #include "common/config/state_file.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 

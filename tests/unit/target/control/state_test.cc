@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "target/control/state_store.h"
 #include "tests/support/temp_dir.h"
