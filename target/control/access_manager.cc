@@ -86,33 +86,47 @@ Result<LunBinding> AccessManager::make_binding(const std::string& host,
       host, {found->second.initiator_iqn, make_secret()}, {target_iqn, make_secret()}};
 }
 
-Status AccessManager::bind(const std::string& lun, const std::string& host) {
+bool AccessManager::in_force(const Status& outcome) {
+  return outcome || outcome.error().code == Errc::timeout;
+}
+
+void AccessManager::bind(const std::string& lun, const std::string& host,
+                         std::function<void(Status)> done) {
   Result<const LunRecord*> record = find_lun(lun);
-  if (!record) return fail(record.error());
+  if (!record) return done(fail(record.error()));
   if ((*record)->binding && (*record)->binding->host != host)
-    return fail(Errc::bound_to_another_host,
-                "LUN {} is bound to {}; unbind it first, when that host has let go of it", lun,
-                (*record)->binding->host);
-  if (!(*record)->allowed_initiators.empty())
-    return fail(Errc::busy,
-                "LUN {} is open to the initiator {}; two sides that write to it would destroy "
-                "its data. Take that right away first: vjbod target initiator deny {} {}",
-                lun, *(*record)->allowed_initiators.begin(), *(*record)->allowed_initiators.begin(),
-                lun);
-  Result<LunBinding> binding = make_binding(host, (*record)->target_iqn);
-  if (!binding) return fail(binding.error());
-  return change([&](TargetState& state) { state.luns.at(lun).binding = std::move(*binding); });
+    return done(fail(Errc::bound_to_another_host,
+                     "LUN {} is bound to {}; unbind it first, when that host has let go of it", lun,
+                     (*record)->binding->host));
+  if (!(*record)->allowed_initiators.empty()) {
+    const std::string& initiator = *(*record)->allowed_initiators.begin();
+    return done(fail(Errc::busy,
+                     "LUN {} is open to the initiator {}; two sides that write to it would destroy "
+                     "its data. Take that right away first: vjbod target initiator deny {} {}",
+                     lun, initiator, initiator, lun));
+  }
+  const std::string target = (*record)->target_iqn;
+  Result<LunBinding> binding = make_binding(host, target);
+  if (!binding) return done(fail(binding.error()));
+  Status changed =
+      change([&](TargetState& state) { state.luns.at(lun).binding = std::move(*binding); });
+  if (!changed) return done(changed);
+  serving_.end_sessions("", target, withdrawn("the LUN is bound anew"), std::move(done));
 }
 
 void AccessManager::unbind(const std::string& lun, std::function<void(Status)> done) {
   Result<const LunRecord*> record = find_lun(lun);
   if (!record) return done(fail(record.error()));
-  if (!(*record)->binding) return done({});
+  // Others use it meanwhile, with every right to.
+  if (!(*record)->allowed_initiators.empty()) return done({});
   const std::string target = (*record)->target_iqn;
-  Status changed = change([&](TargetState& state) { state.luns.at(lun).binding.reset(); });
-  if (!changed) return done(changed);
+  // Unbound before: its sessions may still be on their way out.
+  if ((*record)->binding) {
+    Status changed = change([&](TargetState& state) { state.luns.at(lun).binding.reset(); });
+    if (!changed) return done(changed);
+  }
   serving_.end_sessions("", target, withdrawn("the LUN is not bound to this host any more"),
-                        [done = std::move(done)](size_t) { done({}); });
+                        std::move(done));
 }
 
 Status AccessManager::add_host(PairedHost host) {
@@ -156,8 +170,7 @@ void AccessManager::remove_host(const std::string& name, std::function<void(Stat
     state.hosts.erase(name);
   });
   if (!changed) return done(changed);
-  serving_.end_sessions(iqn, "", withdrawn("the host is not paired any more"),
-                        [done = std::move(done)](size_t) { done({}); });
+  serving_.end_sessions(iqn, "", withdrawn("the host is not paired any more"), std::move(done));
 }
 
 Status AccessManager::add_initiator(ForeignInitiator initiator) {
@@ -195,8 +208,7 @@ void AccessManager::remove_initiator(const std::string& iqn, std::function<void(
     for (auto& [lun_name, lun] : state.luns) lun.allowed_initiators.erase(*name);
   });
   if (!changed) return done(changed);
-  serving_.end_sessions(*name, "", withdrawn("the initiator was removed"),
-                        [done = std::move(done)](size_t) { done({}); });
+  serving_.end_sessions(*name, "", withdrawn("the initiator was removed"), std::move(done));
 }
 
 Status AccessManager::allow(const std::string& iqn, const std::string& lun) {
@@ -219,13 +231,15 @@ void AccessManager::deny(const std::string& iqn, const std::string& lun,
   if (!name) return done(fail(name.error()));
   Result<const LunRecord*> record = find_lun(lun);
   if (!record) return done(fail(record.error()));
-  if (!(*record)->allowed_initiators.contains(*name)) return done({});
   const std::string target = (*record)->target_iqn;
-  Status changed =
-      change([&](TargetState& state) { state.luns.at(lun).allowed_initiators.erase(*name); });
-  if (!changed) return done(changed);
+  // Denied before: its sessions may still be on their way out.
+  if ((*record)->allowed_initiators.contains(*name)) {
+    Status changed =
+        change([&](TargetState& state) { state.luns.at(lun).allowed_initiators.erase(*name); });
+    if (!changed) return done(changed);
+  }
   serving_.end_sessions(*name, target, withdrawn("the initiator may not use the LUN any more"),
-                        [done = std::move(done)](size_t) { done({}); });
+                        std::move(done));
 }
 
 }  // namespace vjbod::target

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may use what: paired hosts and their LUNs, foreign initiators and theirs. Each change is
-// saved, then in force for new logins, and then ends the sessions that it takes the right from. On
-// the control reactor.
+// saved, then in force for new logins, and then ends the sessions that it takes the right from.
+// `done` comes when nothing of these is left at the disk, or with Errc::timeout when that takes too
+// long; the change is in force then all the same. On the control reactor.
 #pragma once
 
 #include <functional>
@@ -22,15 +23,14 @@ class AccessManager {
   // A binding with fresh secrets, for a LUN that is about to be made. not_found: no such host.
   Result<LunBinding> make_binding(const std::string& host, const std::string& target_iqn) const;
   // Binds an existing LUN. Bound to the same host already: fresh secrets. Bound to another one, or
-  // open to foreign initiators: refused.
-  Status bind(const std::string& lun, const std::string& host);
-  // `done` when no session of the LUN is left. Not bound at all is no error.
+  // open to foreign initiators: refused. Sessions from before end.
+  void bind(const std::string& lun, const std::string& host, std::function<void(Status)> done);
+  // Not bound at all is no error.
   void unbind(const std::string& lun, std::function<void(Status)> done);
 
   // A host that is known by its fingerprint may come back with another name or IQN.
   Status add_host(PairedHost host);
-  // Its bindings and secrets are gone, and `done` comes when its sessions are, too. The LUNs and
-  // their data stay.
+  // Its bindings and secrets are gone. The LUNs and their data stay.
   void remove_host(const std::string& name, std::function<void(Status)> done);
   const PairedHost* find_host(const rpc::Fingerprint& fingerprint) const;
 
@@ -39,6 +39,9 @@ class AccessManager {
   void remove_initiator(const std::string& iqn, std::function<void(Status)> done);
   Status allow(const std::string& iqn, const std::string& lun);
   void deny(const std::string& iqn, const std::string& lun, std::function<void(Status)> done);
+
+  // Whether a change with this outcome is in force.
+  static bool in_force(const Status& outcome);
 
  private:
   Status change(const std::function<void(TargetState&)>& edit);

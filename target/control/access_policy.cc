@@ -23,14 +23,14 @@ AccessPolicy::AccessPolicy(const TargetState& state, const std::set<std::string>
       auto credentials = std::make_shared<Credentials>();
       credentials->initiator = lun.binding->chap.copy();
       credentials->mutual = lun.binding->mutual.copy();
-      initiators_[host->second.initiator_iqn].targets[lun.target_iqn] = {open,
+      initiators_[host->second.initiator_iqn].targets[lun.target_iqn] = {open, true,
                                                                          std::move(credentials)};
       continue;
     }
     for (const std::string& iqn : lun.allowed_initiators) {
       auto initiator = initiators_.find(iqn);
       if (initiator == initiators_.end() || initiator->second.paired_host) continue;
-      initiator->second.targets[lun.target_iqn] = {open, initiator->second.discovery};
+      initiator->second.targets[lun.target_iqn] = {open, false, initiator->second.discovery};
     }
   }
 }
@@ -50,6 +50,7 @@ LoginDecision AccessPolicy::decide(const LoginIdentity& identity) const {
     return refused;
   }
   LoginDecision decision = allow(initiator->second, target->second.credentials);
+  decision.sole_nexus = target->second.sole;
   if (!target->second.open) decision.access = LoginDecision::Access::unavailable;
   return decision;
 }

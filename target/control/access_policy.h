@@ -22,10 +22,11 @@ class AccessPolicy final : public AccessTable {
   AccessPolicy(const TargetState& state, const std::set<std::string>& open_targets,
                std::vector<iscsi::ChapAlgorithm> algorithms);
 
-  // A paired host reaches the LUNs bound to it, with mutual CHAP, and no discovery: it learns its
-  // targets over the control channel. A foreign initiator reaches the LUNs it was allowed, and a
-  // discovery that lists those, with CHAP where it was given a secret. To everybody else, and for
-  // everything else, there is no difference between what is forbidden and what does not exist.
+  // A paired host reaches the LUNs bound to it, with mutual CHAP and one nexus at a time, and no
+  // discovery: it learns its targets over the control channel. A foreign initiator reaches the LUNs
+  // it was allowed, and a discovery that lists those, with CHAP where it was given a secret. To
+  // everybody else, and for everything else, there is no difference between what is forbidden and
+  // what does not exist.
   LoginDecision decide(const LoginIdentity& identity) const override;
   std::vector<std::string> targets_of(std::string_view initiator_name) const override;
 
@@ -36,6 +37,7 @@ class AccessPolicy final : public AccessTable {
   };
   struct Grant {
     bool open = false;                               // can be served now
+    bool sole = false;                               // for one nexus at a time
     std::shared_ptr<const Credentials> credentials;  // none: no authentication
   };
   struct Initiator {

@@ -88,7 +88,7 @@ AdminService::Unary* AdminService::UnpairPeer(Context* context, const v1::NameRe
   return handle_call(parts_.reactor, context, response, [this, request](auto answer) {
     const std::string name = request->name();
     parts_.access.remove_host(name, [this, name, answer](Status removed) mutable {
-      if (removed) {
+      if (AccessManager::in_force(removed)) {
         parts_.pairing.forget_used();
         parts_.watchers.close(name, {Errc::authentication, "the host is not paired any more"});
         parts_.event(Severity::info, "unpaired", name, fmt::format("host {} unpaired here", name));
@@ -199,19 +199,22 @@ AdminService::Unary* AdminService::ResizeLun(Context* context, const v1::ResizeL
 
 AdminService::Unary* AdminService::BindLun(Context* context, const v1::BindLunRequest* request,
                                            v1::Lun* response) {
-  return handle_call(parts_.reactor, context, response, [this, request](auto answer) {
+  return handle_call(parts_.reactor, context, response, [this, request](Answer<v1::Lun> answer) {
     Result<const LunRecord*> record = parts_.luns.find(request->lun());
     if (!record) return answer.fail(record.error());
     const std::string name = (*record)->name;
     // Bound to this host already: its secrets stay as they are.
-    const bool bound = (*record)->binding && (*record)->binding->host == request->peer();
-    Status status = bound ? Status() : parts_.access.bind(name, request->peer());
-    if (status && !bound) {
-      std::string text = fmt::format("LUN {} is bound to host {}", name, request->peer());
-      parts_.watchers.notify(request->peer(), "lun-bound", name, text);
-      parts_.event(Severity::info, "lun-bound", name, std::move(text));
-    }
-    answer_lun(status, name, answer);
+    if ((*record)->binding && (*record)->binding->host == request->peer())
+      return answer_lun({}, name, answer);
+    parts_.access.bind(name, request->peer(),
+                       [this, name, host = request->peer(), answer](Status bound) mutable {
+                         if (AccessManager::in_force(bound)) {
+                           std::string text = fmt::format("LUN {} is bound to host {}", name, host);
+                           parts_.watchers.notify(host, "lun-bound", name, text);
+                           parts_.event(Severity::info, "lun-bound", name, std::move(text));
+                         }
+                         answer_lun(bound, name, answer);
+                       });
   });
 }
 
@@ -223,7 +226,7 @@ AdminService::Unary* AdminService::UnbindLun(Context* context, const v1::LunRequ
     const std::string name = (*record)->name;
     const std::string host = (*record)->binding ? (*record)->binding->host : "";
     parts_.access.unbind(name, [this, name, host, answer](Status unbound) mutable {
-      if (unbound && !host.empty()) {
+      if (AccessManager::in_force(unbound) && !host.empty()) {
         std::string text = fmt::format("LUN {} is not bound to host {} any more", name, host);
         parts_.watchers.notify(host, "lun-unbound", name, text);
         parts_.event(Severity::info, "lun-unbound", name, std::move(text));

@@ -78,7 +78,7 @@ grpc::ServerUnaryReactor* PeerService::Unpair(grpc::CallbackServerContext* conte
                                               const v1::Empty*, v1::Empty* response) {
   return for_host(context, response, [this](const PairedHost& host, Answer<v1::Empty> answer) {
     parts_.access.remove_host(host.name, [this, name = host.name, answer](Status removed) mutable {
-      if (removed) {
+      if (AccessManager::in_force(removed)) {
         parts_.pairing.forget_used();
         parts_.watchers.close(name, {Errc::authentication, "the host is not paired any more"});
         parts_.event(Severity::info, "unpaired", name, fmt::format("host {} unpaired", name));
@@ -169,13 +169,17 @@ Status PeerService::provision(const PairedHost& host, const v1::ProvisionLunRequ
     parts_.event(Severity::info, "lun-created", request.name(),
                  fmt::format("LUN {} of {} made in pool {} for host {}", request.name(),
                              config::size_text(request.size_bytes()), request.pool(), host.name));
-  return fill_access(request.name(), response);
+  return fill_access(request.name(), host.name, response);
 }
 
-Status PeerService::fill_access(const std::string& lun, v1::LunAccess& response) const {
+Status PeerService::fill_access(const std::string& lun, const std::string& host,
+                                v1::LunAccess& response) const {
   const Result<const LunRecord*> found = parts_.luns.find(lun);
   if (!found) return fail(found.error());
   const LunRecord& record = **found;
+  // It may have been unbound while the call waited for sessions to end.
+  if (!record.binding || record.binding->host != host)
+    return fail(Errc::bound_to_another_host, "LUN {} is not bound to host {} any more", lun, host);
   const LunStatus status = parts_.luns.status(record);
   if (!status.error.empty()) return fail(Errc::other, "{}", status.error);
   fill(status, {}, *response.mutable_lun());
@@ -191,17 +195,20 @@ Status PeerService::fill_access(const std::string& lun, v1::LunAccess& response)
 grpc::ServerUnaryReactor* PeerService::OpenLun(grpc::CallbackServerContext* context,
                                                const v1::OpenLunRequest* request,
                                                v1::LunAccess* response) {
-  return for_host(context, response,
-                  [this, request](const PairedHost& host, Answer<v1::LunAccess> answer) {
-                    Result<const LunRecord*> record = parts_.luns.find(request->lun());
-                    if (!record) return answer.fail(record.error());
-                    const std::string name = (*record)->name;
-                    if (Status bound = parts_.access.bind(name, host.name); !bound)
-                      return answer.fail(bound.error());
-                    parts_.event(Severity::info, "lun-bound", name,
-                                 fmt::format("LUN {} is bound to host {}", name, host.name));
-                    answer.finish(fill_access(name, answer.response()));
-                  });
+  return for_host(
+      context, response, [this, request](const PairedHost& host, Answer<v1::LunAccess> answer) {
+        Result<const LunRecord*> record = parts_.luns.find(request->lun());
+        if (!record) return answer.fail(record.error());
+        const std::string name = (*record)->name;
+        parts_.access.bind(name, host.name,
+                           [this, name, host = host.name, answer](Status bound) mutable {
+                             if (AccessManager::in_force(bound))
+                               parts_.event(Severity::info, "lun-bound", name,
+                                            fmt::format("LUN {} is bound to host {}", name, host));
+                             if (!bound) return answer.fail(bound.error());
+                             answer.finish(fill_access(name, host, answer.response()));
+                           });
+      });
 }
 
 Result<std::string> PeerService::own_lun(const PairedHost& host,
@@ -222,11 +229,14 @@ grpc::ServerUnaryReactor* PeerService::CloseLun(grpc::CallbackServerContext* con
   return for_host(
       context, response, [this, request](const PairedHost& host, Answer<v1::Empty> answer) {
         Result<const LunRecord*> record = parts_.luns.find(request->lun());
-        if (record && !(*record)->binding) return answer.ok();  // closed before
+        // Closed before, but its sessions may still be on their way out.
+        if (record && !(*record)->binding)
+          return parts_.access.unbind((*record)->name,
+                                      [answer](Status unbound) mutable { answer.finish(unbound); });
         Result<std::string> name = own_lun(host, request->lun());
         if (!name) return answer.fail(name.error());
         parts_.access.unbind(*name, [this, name = *name, host, answer](Status unbound) mutable {
-          if (unbound)
+          if (AccessManager::in_force(unbound))
             parts_.event(Severity::info, "lun-unbound", name,
                          fmt::format("host {} let go of LUN {}", host.name, name));
           answer.finish(unbound);

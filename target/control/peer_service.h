@@ -59,7 +59,8 @@ class PeerService final : public v1::TargetPeer::CallbackService {
               v1::PairResponse& response);
   Status provision(const PairedHost& host, const v1::ProvisionLunRequest& request,
                    v1::LunAccess& response);
-  Status fill_access(const std::string& lun, v1::LunAccess& response) const;
+  Status fill_access(const std::string& lun, const std::string& host,
+                     v1::LunAccess& response) const;
 
   ControlParts& parts_;
   TimePoint refusal_told_ = TimePoint::min();  // one event per second, however many try

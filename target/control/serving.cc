@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "common/rpc/errc.h"
+
 namespace vjbod::target {
 
 void Serving::at_home(std::function<void(TargetServer&)> work) {
@@ -38,14 +40,34 @@ void Serving::list_sessions(std::function<void(std::vector<SessionInfo>)> done) 
   });
 }
 
+void Serving::Waits::finish(uint64_t number, Status status) {
+  const auto found = waiting.find(number);
+  if (found == waiting.end()) return;
+  const auto done = std::move(found->second.done);
+  waiting.erase(found);
+  done(std::move(status));
+}
+
 void Serving::end_sessions(std::string initiator_name, std::string target_name, Error reason,
-                           std::function<void(size_t)> done) {
-  at_home([&control = control_, initiator_name = std::move(initiator_name),
-           target_name = std::move(target_name), reason = std::move(reason),
-           done = std::move(done)](TargetServer& server) {
-    server.end_sessions(initiator_name, target_name, reason, [&control, done](size_t count) {
-      control.post([done, count] { done(count); });
+                           std::function<void(Status)> done) {
+  const uint64_t number = ++waits_->last;
+  auto finish = [&control = control_, waits = std::weak_ptr(waits_), number](Status status) {
+    control.post([waits, number, status = std::move(status)] {
+      if (const auto alive = waits.lock()) alive->finish(number, status);
     });
+  };
+  const std::string whose = target_name.empty() ? initiator_name : target_name;
+  auto deadline = std::make_unique<Timer>(control_, [finish, whose] {
+    finish(fail(rpc::Errc::timeout,
+                "the change is in force, but old sessions of {} still have commands at the disk "
+                "after {} s; nobody can log in there before these have ended",
+                whose, std::chrono::duration_cast<std::chrono::seconds>(end_deadline).count()));
+  });
+  deadline->arm_after(end_deadline);
+  waits_->waiting[number] = {std::move(done), std::move(deadline)};
+  at_home([initiator_name = std::move(initiator_name), target_name = std::move(target_name),
+           reason = std::move(reason), finish](TargetServer& server) {
+    server.end_sessions(initiator_name, target_name, reason, [finish](size_t) { finish({}); });
   });
 }
 

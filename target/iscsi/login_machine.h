@@ -55,6 +55,8 @@ struct LoginDecision {
   Access access = Access::not_found;
   std::optional<ChapRequirement> chap;  // none: no authentication
   std::string target_alias;             // empty: not sent; cut after 64 bytes
+  // The target is for one nexus at a time: a login ends every other session of it.
+  bool sole_nexus = false;
 };
 
 class LoginPolicy {

@@ -136,10 +136,16 @@ void Session::on_keepalive_timer() {
 void Session::terminate(const Error& reason) {
   if (state_ == State::closing || state_ == State::draining || state_ == State::gone) return;
   end_reason_ = reason;
-  state_ = State::closing;
+  begin_to_end(State::closing);
+  mover_->terminate(reason);
+}
+
+void Session::begin_to_end(State next) {
+  const bool was_open = state_ == State::full_feature;
+  state_ = next;
   deadline_.cancel();
   keepalive_.cancel();
-  mover_->terminate(reason);
+  if (was_open) host_.on_session_ending(*this);
 }
 
 void Session::ask_to_log_out(const Error& reason) {
@@ -171,9 +177,7 @@ void Session::on_closed(const Error& reason) {
   VJBOD_CHECK(state_ != State::draining && state_ != State::gone);
   const bool was_login = tsih_ == 0;
   if (state_ != State::closing) end_reason_ = reason;
-  state_ = State::draining;
-  deadline_.cancel();
-  keepalive_.cancel();
+  begin_to_end(State::draining);
   if (was_login) host_.on_login_failed(*this, end_reason_);
   // First mark every task aborted, then tell those in a data phase that their data will not come:
   // none of them may go on to the backstore with memory that was never filled.
@@ -218,7 +222,8 @@ void Session::run_deferred() {
     CommandTask& task = moved_.pop_front();
     if (task.execution != nullptr) task.execution->on_data_moved(task);
   }
-  if (state_ == State::gone) host_.on_session_gone(*this, end_reason_);
+  if (state_ == State::gone && !std::exchange(gone_told_, true))
+    host_.on_session_gone(*this, end_reason_);
 }
 
 SessionInfo Session::info() const {

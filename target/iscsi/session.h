@@ -41,6 +41,8 @@ class SessionHost {
   // The login is complete but for its final response. Answered by admit() or refuse().
   virtual void on_admission_wanted(Session& session) = 0;
   virtual void on_session_opened(Session& session) = 0;
+  // An open session begins to end. Once.
+  virtual void on_session_ending(Session& session) = 0;
   // The connection ended before it became a session.
   virtual void on_login_failed(Session& session, const Error& reason) = 0;
   // TARGET COLD RESET: every session of the target must end (RFC 7143 section 11.5.1).
@@ -81,6 +83,8 @@ class Session final : private transport::DataMoverEvents,
   SessionId id() const { return id_; }
   const LoginOutcome* login() const { return login_ ? &login_->outcome() : nullptr; }
   bool in_full_feature_phase() const { return state_ == State::full_feature; }
+  // on_session_gone() has been called: nobody will hear of it again.
+  bool gone() const { return gone_told_; }
   SessionInfo info() const;
 
  private:
@@ -138,6 +142,7 @@ class Session final : private transport::DataMoverEvents,
   // Stamps and sends; `takes_stat_sn`: the PDU carries a status and uses up a StatSN.
   void send(iscsi::Pdu pdu, ConstBytes data, bool takes_stat_sn = true);
   void on_keepalive_timer();
+  void begin_to_end(State next);
   void finish_draining();
 
   const SessionId id_;
@@ -146,6 +151,7 @@ class Session final : private transport::DataMoverEvents,
   std::unique_ptr<transport::DataMover> mover_;
   State state_ = State::login;
   PrefixLogger log_;
+  bool gone_told_ = false;
   Error end_reason_;
   TimePoint since_;
 

@@ -68,7 +68,7 @@ void ShardSessions::refuse(SessionId session, iscsi::LoginStatus status) {
 
 bool ShardSessions::end(SessionId session, const Error& reason) {
   const auto found = sessions_.find(session);
-  if (found == sessions_.end()) return false;
+  if (found == sessions_.end() || found->second->gone()) return false;
   found->second->terminate(reason);
   return true;
 }
@@ -79,7 +79,7 @@ std::vector<SessionId> ShardSessions::end_matching(const std::string& initiator_
   std::vector<SessionId> ended;
   for (auto& [id, session] : sessions_) {
     const LoginOutcome* login = session->login();
-    if (login == nullptr) continue;
+    if (login == nullptr || session->gone()) continue;
     if (!initiator_name.empty() && login->initiator_name != initiator_name) continue;
     if (!target_name.empty() && login->target_name != target_name) continue;
     session->terminate(reason);
@@ -92,6 +92,7 @@ std::vector<SessionId> ShardSessions::shut_down() {
   shutting_down_ = true;
   std::vector<SessionId> ended;
   for (auto& [id, session] : sessions_) {
+    if (session->gone()) continue;
     session->ask_to_log_out({iscsi::Errc::closed_locally, "the target is shutting down"});
     ended.push_back(id);
   }
@@ -114,6 +115,10 @@ void ShardSessions::on_admission_wanted(Session& session) {
 
 void ShardSessions::on_session_opened(Session& session) {
   to_home_([info = session.info()](ShardEvents& home) { home.on_opened(info); });
+}
+
+void ShardSessions::on_session_ending(Session& session) {
+  to_home_([id = session.id()](ShardEvents& home) { home.on_ending(id); });
 }
 
 void ShardSessions::on_login_failed(Session& session, const Error& reason) {

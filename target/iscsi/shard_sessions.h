@@ -20,6 +20,8 @@ class ShardEvents {
   virtual void on_not_adopted(size_t place, const std::string& remote_address) = 0;
   virtual void on_admission_wanted(SessionId session, const LoginOutcome& outcome) = 0;
   virtual void on_opened(const SessionInfo& session) = 0;
+  // An open session begins to end; on_gone follows when its last task has left the backstore.
+  virtual void on_ending(SessionId session) = 0;
   virtual void on_login_failed(const std::string& remote_address, const Error& reason) = 0;
   virtual void on_cold_reset(const std::string& target_name) = 0;
   virtual void on_gone(const SessionInfo& session, const Error& reason) = 0;
@@ -57,6 +59,7 @@ class ShardSessions final : public SessionHost, public std::enable_shared_from_t
   std::shared_ptr<const ServerView> view() const override { return view_; }
   void on_admission_wanted(Session& session) override;
   void on_session_opened(Session& session) override;
+  void on_session_ending(Session& session) override;
   void on_login_failed(Session& session, const Error& reason) override;
   void on_cold_reset(const std::string& target_name) override;
   void on_session_gone(Session& session, const Error& reason) override;

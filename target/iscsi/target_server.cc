@@ -63,6 +63,16 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
     std::function<void(size_t)> done;
     bool complete() const { return shards_left == 0 && waiting.empty(); }
   };
+  // What ends is marked here first: no login slips in between.
+  void end_sessions(const std::string& initiator_name, const std::string& target_name,
+                    const Error& reason, std::function<void(size_t)> done) {
+    registry.ending_matching(initiator_name, target_name);
+    end_on_all_shards(
+        [initiator_name, target_name, reason](ShardSessions& shard) {
+          return shard.end_matching(initiator_name, target_name, reason);
+        },
+        std::move(done));
+  }
   void end_on_all_shards(std::function<std::vector<SessionId>(ShardSessions&)> end,
                          std::function<void(size_t)> done) {
     auto ending = std::make_shared<Ending>();
@@ -93,8 +103,8 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
   void perform(const SessionRegistry::Actions& actions) {
     for (SessionId session : actions.terminate) {
       on_shard(place_of(session), [session](ShardSessions& shard) {
-        shard.end(session, {iscsi::Errc::closed_locally,
-                            "the initiator logged in again and took the session over"});
+        shard.end(session,
+                  {iscsi::Errc::closed_locally, "a newer login of its initiator took its place"});
       });
     }
     for (const SessionRegistry::Refused& refused : actions.refuse) {
@@ -131,8 +141,12 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
     if (outcome.parameters.discovery) {
       perform(registry.request_discovery(session));
     } else {
-      perform(registry.request(session, {outcome.initiator_name, outcome.isid, outcome.target_name},
-                               outcome.tsih_requested));
+      NexusWish wish;
+      wish.key = {outcome.initiator_name, outcome.isid, outcome.target_name};
+      wish.tsih = outcome.tsih_requested;
+      wish.cid = outcome.cid;
+      wish.sole = decision.sole_nexus;
+      perform(registry.request(session, wish));
     }
   }
   void on_opened(const SessionInfo& session) override {
@@ -140,6 +154,7 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
     opened.insert(session.id);
     events.on_session_opened(session);
   }
+  void on_ending(SessionId session) override { registry.ending(session); }
   void on_login_failed(const std::string& remote_address, const Error& reason) override {
     const TimePoint now = home.now();
     if (reported.size() >= reported_addresses_max) reported.clear();
@@ -149,13 +164,9 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
     events.on_login_failed(remote_address, reason);
   }
   void on_cold_reset(const std::string& target_name) override {
-    end_on_all_shards(
-        [target_name](ShardSessions& shard) {
-          return shard.end_matching(
-              "", target_name,
-              {iscsi::Errc::closed_locally, "an initiator asked for a cold reset of the target"});
-        },
-        [](size_t) {});
+    end_sessions("", target_name,
+                 {iscsi::Errc::closed_locally, "an initiator asked for a cold reset of the target"},
+                 [](size_t) {});
   }
   void on_gone(const SessionInfo& session, const Error& reason) override {
     --load[place_of(session.id)];
@@ -256,15 +267,11 @@ void TargetServer::list_sessions(std::function<void(std::vector<SessionInfo>)> d
 
 void TargetServer::end_sessions(std::string initiator_name, std::string target_name, Error reason,
                                 std::function<void(size_t)> done) {
-  impl_->end_on_all_shards(
-      [initiator_name = std::move(initiator_name), target_name = std::move(target_name),
-       reason = std::move(reason)](ShardSessions& shard) {
-        return shard.end_matching(initiator_name, target_name, reason);
-      },
-      std::move(done));
+  impl_->end_sessions(initiator_name, target_name, reason, std::move(done));
 }
 
 void TargetServer::end_session(SessionId session, Error reason, std::function<void(bool)> done) {
+  impl_->registry.ending(session);
   impl_->end_on_all_shards(
       [session, reason = std::move(reason)](ShardSessions& shard) {
         return shard.end(session, reason) ? std::vector<SessionId>{session}

@@ -25,6 +25,9 @@ class AccessManagerTest : public ManagerFixture {
     result.initiator_iqn = std::move(iqn);
     return result;
   }
+  Status bind(const std::string& lun, const std::string& to) {
+    return wait([&](auto done) { access_->bind(lun, to, done); });
+  }
   std::string secret(const std::string& lun) {
     return std::string(as_text(record(lun).binding->chap.secret.bytes()));
   }
@@ -36,7 +39,7 @@ class AccessManagerTest : public ManagerFixture {
 using Access = LoginDecision::Access;
 
 TEST_F(AccessManagerTest, ABoundLunIsTheHostsAlone) {
-  ASSERT_TRUE(access_->bind("disk1", "nas1"));
+  ASSERT_TRUE(bind("disk1", "nas1"));
   EXPECT_EQ(login(nas1_iqn), Access::allowed);
   const LunBinding& binding = *record("disk1").binding;
   EXPECT_GE(binding.chap.secret.bytes().size(), iscsi::chap_secret_bytes_min);
@@ -44,21 +47,21 @@ TEST_F(AccessManagerTest, ABoundLunIsTheHostsAlone) {
 }
 
 TEST_F(AccessManagerTest, BindingAgainGivesFreshSecrets) {
-  ASSERT_TRUE(access_->bind("disk1", "nas1"));
+  ASSERT_TRUE(bind("disk1", "nas1"));
   const std::string before = secret("disk1");
-  ASSERT_TRUE(access_->bind("disk1", "nas1"));
+  ASSERT_TRUE(bind("disk1", "nas1"));
   EXPECT_NE(secret("disk1"), before);
 }
 
 TEST_F(AccessManagerTest, NobodyTakesALunFromAnotherHost) {
   ASSERT_TRUE(access_->add_host(host("nas3", 3, "iqn.2026-11.io.vjbod:nas3")));
-  ASSERT_TRUE(access_->bind("disk1", "nas1"));
-  EXPECT_EQ(access_->bind("disk1", "nas3").error().code, rpc::Errc::bound_to_another_host);
+  ASSERT_TRUE(bind("disk1", "nas1"));
+  EXPECT_EQ(bind("disk1", "nas3").error().code, rpc::Errc::bound_to_another_host);
   EXPECT_EQ(record("disk1").binding->host, "nas1");
 }
 
 TEST_F(AccessManagerTest, AnUnboundLunIsReachedByNobody) {
-  ASSERT_TRUE(access_->bind("disk1", "nas1"));
+  ASSERT_TRUE(bind("disk1", "nas1"));
   ASSERT_TRUE(wait([&](auto done) { access_->unbind("disk1", done); }));
   EXPECT_EQ(login(nas1_iqn), Access::not_found);
   EXPECT_FALSE(record("disk1").binding);
@@ -66,7 +69,7 @@ TEST_F(AccessManagerTest, AnUnboundLunIsReachedByNobody) {
 }
 
 TEST_F(AccessManagerTest, UnpairingForgetsBindingsAndSecrets) {
-  ASSERT_TRUE(access_->bind("disk1", "nas1"));
+  ASSERT_TRUE(bind("disk1", "nas1"));
   ASSERT_TRUE(wait([&](auto done) { access_->remove_host("nas1", done); }));
   EXPECT_FALSE(record("disk1").binding);
   EXPECT_EQ(login(nas1_iqn), Access::forbidden);
@@ -76,7 +79,7 @@ TEST_F(AccessManagerTest, UnpairingForgetsBindingsAndSecrets) {
 }
 
 TEST_F(AccessManagerTest, AHostMayComeBackWithAnotherName) {
-  ASSERT_TRUE(access_->bind("disk1", "nas1"));
+  ASSERT_TRUE(bind("disk1", "nas1"));
   ASSERT_TRUE(access_->add_host(host("new-name", 1, "iqn.2026-11.io.vjbod:new")));
   EXPECT_EQ(store_->state().hosts.size(), 1U);
   EXPECT_EQ(record("disk1").binding->host, "new-name");
@@ -123,9 +126,9 @@ TEST_F(AccessManagerTest, AForeignInitiatorIsAllowedAndDenied) {
 TEST_F(AccessManagerTest, TwoSidesNeverShareALun) {
   ASSERT_TRUE(access_->add_initiator({esx_iqn, {}, {}}));
   ASSERT_TRUE(access_->allow(esx_iqn, "disk1"));
-  EXPECT_EQ(access_->bind("disk1", "nas1").error().code, rpc::Errc::busy);
+  EXPECT_EQ(bind("disk1", "nas1").error().code, rpc::Errc::busy);
   ASSERT_TRUE(wait([&](auto done) { access_->deny(esx_iqn, "disk1", done); }));
-  ASSERT_TRUE(access_->bind("disk1", "nas1"));
+  ASSERT_TRUE(bind("disk1", "nas1"));
   EXPECT_EQ(access_->allow(esx_iqn, "disk1").error().code, rpc::Errc::bound_to_another_host);
 }
 
@@ -152,15 +155,15 @@ TEST_F(AccessManagerTest, WeakCredentialsAreRefused) {
 
 TEST_F(AccessManagerTest, AChangeThatCannotBeSavedChangesNothing) {
   break_saving(true);
-  EXPECT_FALSE(access_->bind("disk1", "nas1"));
+  EXPECT_FALSE(bind("disk1", "nas1"));
   break_saving(false);
   EXPECT_EQ(login(nas1_iqn), Access::not_found);
   EXPECT_FALSE(record("disk1").binding);
 }
 
 TEST_F(AccessManagerTest, UnknownNamesAreNamed) {
-  EXPECT_EQ(access_->bind("disk9", "nas1").error().code, rpc::Errc::not_found);
-  EXPECT_EQ(access_->bind("disk1", "nas9").error().code, rpc::Errc::not_found);
+  EXPECT_EQ(bind("disk9", "nas1").error().code, rpc::Errc::not_found);
+  EXPECT_EQ(bind("disk1", "nas9").error().code, rpc::Errc::not_found);
   EXPECT_EQ(access_->allow(esx_iqn, "disk1").error().code, rpc::Errc::not_found);
 }
 

@@ -63,6 +63,11 @@ TEST_F(AccessPolicyTest, AHostReachesItsLunWithMutualChapOnly) {
             (std::vector{iscsi::ChapAlgorithm::sha256, iscsi::ChapAlgorithm::sha3_256}));
 }
 
+TEST_F(AccessPolicyTest, ALunOfAHostHasOneNexusAndOneOfForeignInitiatorsMany) {
+  EXPECT_TRUE(login(host_iqn, disk1).sole_nexus);
+  EXPECT_FALSE(login(esx_iqn, disk2).sole_nexus);
+}
+
 TEST_F(AccessPolicyTest, AHostReachesNothingElse) {
   EXPECT_EQ(login(host_iqn, disk2).access, Access::not_found);
   EXPECT_EQ(login(host_iqn, disk3).access, Access::not_found);
