@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that wait for sessions to end, whose last command is still at the disk.
+#include <list>
+
+#include "common/rpc/errc.h"
+#include "tests/unit/target/control/manager_fixture.h"
+#include "tests/unit/target/control/services_fixture.h"
+#include "tests/unit/target/iscsi/server_fixture.h"
+
+namespace vjbod::target {
+namespace {
+
+using test::Peer;
+
+constexpr const char* esx_iqn = "iqn.1998-01.com.vmware:esx1";
+
+std::shared_ptr<scsi::LogicalUnit> unit_on(std::shared_ptr<scsi::test::TestBackstore> store,
+                                           Reactor& home) {
+  return scsi::LogicalUnit::make(
+      {.uuid = {std::byte{7}}, .backstore = std::move(store), .home = &home});
+}
+
+class WaitingCallTest : public ManagerFixture {
+ protected:
+  WaitingCallTest() {
+    EXPECT_TRUE(luns_->create(specification("disk1")));
+    EXPECT_TRUE(access_->add_initiator({esx_iqn, {}, {}}));
+    EXPECT_TRUE(access_->allow(esx_iqn, "disk1"));
+    iqn_ = record("disk1").target_iqn;
+    serving_->set_target({iqn_, {{0, unit_on(store_of_lun_, *reactor_), false}}});
+    reactor_->run_until_idle();
+    transport::MemoryPair pair = transport::make_memory_pair(*reactor_);
+    server_->adopt(*server_->reserve_place("10.0.0.1"), "10.0.0.1", std::move(pair.target));
+    peer_.emplace(std::move(pair.initiator), Peer::Options{.name = esx_iqn, .target = iqn_});
+    reactor_->run_until_idle();
+    peer_->look();
+    store_of_lun_->hold = true;
+    peer_->write(0, 'o');
+    reactor_->run_until_idle();
+    EXPECT_EQ(store_of_lun_->held(), 1u);
+  }
+  ~WaitingCallTest() override {
+    store_of_lun_->release();
+    reactor_->run_until_idle();
+  }
+  void deny() {
+    answer_.reset();
+    access_->deny(esx_iqn, "disk1", [this](Status status) { answer_ = std::move(status); });
+    reactor_->run_until_idle();
+  }
+
+  std::string iqn_;
+  std::shared_ptr<scsi::test::TestBackstore> store_of_lun_ =
+      std::make_shared<scsi::test::TestBackstore>(64);
+  std::optional<Peer> peer_;
+  std::optional<Status> answer_;
+};
+
+TEST_F(WaitingCallTest, ACallReturnsWhenTheLastCommandOfTheOldSessionIsOver) {
+  deny();
+  EXPECT_TRUE(peer_->closed());
+  EXPECT_FALSE(answer_);
+  store_of_lun_->release();
+  reactor_->run_until_idle();
+  ASSERT_TRUE(answer_);
+  EXPECT_TRUE(*answer_) << answer_->error().text;
+}
+
+TEST_F(WaitingCallTest, OrSaysAfterItsDeadlineThatItStillLasts) {
+  deny();
+  reactor_->advance(Serving::end_deadline);
+  ASSERT_TRUE(answer_);
+  ASSERT_FALSE(*answer_);
+  EXPECT_EQ(answer_->error().code, rpc::Errc::timeout);
+  EXPECT_TRUE(AccessManager::in_force(*answer_));
+  EXPECT_TRUE(record("disk1").allowed_initiators.empty());
+
+  deny();
+  EXPECT_FALSE(answer_) << "asked again it waits again";
+  store_of_lun_->release();
+  reactor_->run_until_idle();
+  ASSERT_TRUE(answer_);
+  EXPECT_TRUE(*answer_);
+}
+
+class CallsMeetTest : public ServicesTest {
+ protected:
+  // A session of a foreign initiator, with a write that stays at the disk until release().
+  void hold_a_session() {
+    v1::CreateLunRequest lun;
+    lun.set_name("disk1");
+    lun.set_pool("tank");
+    lun.set_size_bytes(1 << 20);
+    v1::Lun made;
+    ASSERT_FALSE(call(*admin_, &v1::TargetAdmin::Stub::CreateLun, lun, &made));
+    iqn_ = made.target_iqn();
+    v1::AddInitiatorRequest initiator;
+    initiator.set_iqn(esx_iqn);
+    v1::Initiator added;
+    ASSERT_FALSE(call(*admin_, &v1::TargetAdmin::Stub::AddInitiator, initiator, &added));
+    ASSERT_FALSE(call(*admin_, &v1::TargetAdmin::Stub::AllowInitiator, esx_and_lun(), &added));
+    on_reactor([this] {
+      server_->set_target({iqn_, {{0, unit_on(store_of_lun_, reactor_), false}}});
+      transport::MemoryPair pair = transport::make_memory_pair(reactor_);
+      server_->adopt(*server_->reserve_place("10.0.0.1"), "10.0.0.1", std::move(pair.target));
+      session_.emplace(std::move(pair.initiator), Peer::Options{.name = esx_iqn, .target = iqn_});
+    });
+    until([this] { return session_->logged_in(); });
+    on_reactor([this] {
+      session_->look();
+      store_of_lun_->hold = true;
+      session_->write(0, 'o');
+    });
+    until([this] { return store_of_lun_->held() == 1; });
+  }
+  void release() {
+    on_reactor([this] { store_of_lun_->release(); });
+  }
+  ~CallsMeetTest() override {
+    until([this] { return !session_ || session_->closed(); });
+    on_reactor([this] { session_.reset(); });
+  }
+  void until(const std::function<bool()>& true_on_reactor) {
+    for (;;) {
+      bool holds = false;
+      on_reactor([&] { holds = true_on_reactor(); });
+      if (holds) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  template <typename Request, typename Response>
+  std::future<std::optional<Errc>> in_background(
+      grpc::Status (v1::TargetAdmin::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                    Response*),
+      Request request) {
+    return std::async(std::launch::async, [this, method, request = std::move(request)] {
+      Response response;
+      return call(*admin_, method, request, &response);
+    });
+  }
+  static v1::InitiatorLunRequest esx_and_lun() {
+    v1::InitiatorLunRequest request;
+    request.set_iqn(esx_iqn);
+    request.set_lun("disk1");
+    return request;
+  }
+
+  std::string iqn_;
+  std::shared_ptr<scsi::test::TestBackstore> store_of_lun_ =
+      std::make_shared<scsi::test::TestBackstore>(64);
+  std::optional<Peer> session_;
+};
+
+TEST_F(CallsMeetTest, AnInitiatorRemovedWhileAnotherCallWaitsIsAnAnswer) {
+  hold_a_session();
+  auto denied = in_background(&v1::TargetAdmin::Stub::DenyInitiator, esx_and_lun());
+  until([this] { return store_->state().luns.at("disk1").allowed_initiators.empty(); });
+  v1::NameRequest name;
+  name.set_name(esx_iqn);
+  auto removed = in_background(&v1::TargetAdmin::Stub::RemoveInitiator, name);
+  until([this] { return store_->state().initiators.empty(); });
+  release();
+  EXPECT_EQ(denied.get(), Errc::not_found);
+  EXPECT_EQ(removed.get(), std::nullopt);
+}
+
+TEST_F(CallsMeetTest, ALunUnboundAndDeletedWhileOthersWaitForItIsAnAnswer) {
+  pair_host();
+  hold_a_session();
+  auto denied = in_background(&v1::TargetAdmin::Stub::DenyInitiator, esx_and_lun());
+  until([this] { return store_->state().luns.at("disk1").allowed_initiators.empty(); });
+  v1::OpenLunRequest open;
+  open.set_lun("disk1");
+  auto opened = std::async(std::launch::async, [&] {
+    v1::LunAccess access;
+    return call(*peer_, &v1::TargetPeer::Stub::OpenLun, open, &access);
+  });
+  until([this] { return store_->state().luns.at("disk1").binding.has_value(); });
+  v1::LunRequest lun;
+  lun.set_lun("disk1");
+  auto unbound = in_background(&v1::TargetAdmin::Stub::UnbindLun, lun);
+  until([this] { return !store_->state().luns.at("disk1").binding; });
+  auto deleted = in_background(&v1::TargetAdmin::Stub::DeleteLun, lun);
+  release();
+  EXPECT_EQ(opened.get(), Errc::bound_to_another_host) << "unbound while it waited";
+  EXPECT_EQ(denied.get(), std::nullopt);
+  EXPECT_EQ(unbound.get(), std::nullopt);
+  EXPECT_EQ(deleted.get(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace vjbod::target
