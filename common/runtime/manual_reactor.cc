@@ -34,6 +34,11 @@ void ManualReactor::advance(Duration by) {
   now_ = end;
 }
 
+void ManualReactor::sleep_through(Duration by) {
+  now_ += by;
+  run_until_idle();
+}
+
 bool ManualReactor::advance_to_next_timer() {
   run_until_idle();
   auto next = timers().next_deadline();

@@ -18,6 +18,8 @@ class ManualReactor final : public Reactor {
   void run_until_idle();
   // Moves time on, running each timer at its own moment.
   void advance(Duration by);
+  // As a stopped process or a suspended machine: nothing runs meanwhile, and what is due is late.
+  void sleep_through(Duration by);
   // Moves time to the next timer and runs it; false when nothing is armed.
   bool advance_to_next_timer();
   // Runs, letting time pass from timer to timer, until `done()` holds or `limit` has passed.

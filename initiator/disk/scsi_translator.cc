@@ -51,7 +51,10 @@ Verdict judge_illegal_request(PieceKind kind, scsi::AdditionalSense additional, 
 Verdict judge_unit_attention(scsi::AdditionalSense additional, Tries& tries) {
   if (tries.attentions >= unit_attentions_max) return failure(EIO);
   ++tries.attentions;
-  if (additional == scsi::asc::capacity_changed || additional == scsi::asc::inquiry_data_changed ||
+  // After a reset or a power loss it may be another LUN, or one whose cache is lost.
+  constexpr uint8_t reset_occurred = 0x29;  // SPC-4 table E.1, with every qualifier
+  if (additional.code == reset_occurred || additional == scsi::asc::capacity_changed ||
+      additional == scsi::asc::inquiry_data_changed ||
       additional == scsi::asc::reported_luns_changed ||
       additional == scsi::asc::mode_parameters_changed)
     return {Action::probe};

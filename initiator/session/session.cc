@@ -163,6 +163,7 @@ void Session::login_done() {
   log_.info("logged in to {} at {} over {} (TSIH {})", config_.target_name, mover_->peer(),
             transport::name_of(kind()), result.tsih);
   login_.reset();
+  if (config_.fence_lun) return send_fence();
   events_.on_logged_in();
 }
 
@@ -226,7 +227,17 @@ void Session::send_ping() {
   iscsi::NopOut ping;
   ping.immediate = true;
   ping.itt = ping_tag_ = next_control_tag();
+  ping_sent_at_ = reactor_.now();
   send(ping);
+}
+
+void Session::send_fence() {
+  iscsi::TaskManagementRequest request;
+  request.function = iscsi::TaskManagementFunction::abort_task_set;
+  request.lun = *config_.fence_lun;
+  request.itt = fence_tag_ = next_control_tag();
+  deadline_.arm_after(config_.timers.fence_timeout);
+  send(request);
 }
 
 void Session::send_logout() {
@@ -260,6 +271,11 @@ void Session::on_deadline() {
       return abort(
           {Errc::timed_out, fmt::format("{} did not finish the login within {:.0f} s.",
                                         mover_->peer(), seconds(config_.timers.login_timeout))});
+    case State::full_feature:
+      return abort({Errc::timed_out,
+                    fmt::format("{} has not ended what an earlier session left there within {:.0f} "
+                                "s.",
+                                mover_->peer(), seconds(config_.timers.fence_timeout))});
     case State::draining:
       // What did not come in is got back by closing; the logout is only politeness now.
       log_.info("{} commands did not come in before the logout", commands_under_way_);
@@ -281,13 +297,20 @@ void Session::on_keepalive() {
     return abort({Errc::timed_out,
                   fmt::format("{} has answered everything and taken no command for {:.0f} s.",
                               mover_->peer(), seconds(config_.timers.command_timeout))});
-  const Duration silent = reactor_.now() - last_alive_;
+  const TimePoint now = reactor_.now();
+  const Duration silent = now - last_alive_;
   const SessionTimers& timers = config_.timers;
-  if (silent < timers.keepalive_idle) {
-    keepalive_.arm_at(last_alive_ + timers.keepalive_idle);
-  } else if (silent < timers.keepalive_idle + timers.keepalive_timeout) {
-    if (ping_tag_ == iscsi::reserved_tag) send_ping();
-    keepalive_.arm_at(last_alive_ + timers.keepalive_idle + timers.keepalive_timeout);
+  if (silent < timers.keepalive_idle) return keepalive_.arm_at(last_alive_ + timers.keepalive_idle);
+  // Asked before it is given up, however long it was silent: it may be we who were stopped.
+  const bool asked = ping_tag_ != iscsi::reserved_tag && ping_sent_at_ >= last_alive_;
+  if (!asked) {
+    if (ping_tag_ == iscsi::reserved_tag)
+      send_ping();
+    else
+      ping_sent_at_ = now;  // an older one still waits for its answer
+    keepalive_.arm_at(now + timers.keepalive_timeout);
+  } else if (now - ping_sent_at_ < timers.keepalive_timeout) {
+    keepalive_.arm_at(ping_sent_at_ + timers.keepalive_timeout);
   } else {
     abort({Errc::timed_out,
            fmt::format("{} has not sent a byte for {:.0f} s.", mover_->peer(), seconds(silent))});

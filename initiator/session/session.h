@@ -94,6 +94,7 @@ class Session final : public ScsiChannel, private transport::DataMoverEvents {
   void on_pdu(const iscsi::NopIn& pdu, const transport::ReceivedControl& received);
   void on_pdu(const iscsi::ScsiResponse& pdu, const transport::ReceivedControl& received);
   void on_pdu(const iscsi::TextResponse& pdu, const transport::ReceivedControl& received);
+  void on_pdu(const iscsi::TaskManagementResponse& pdu, const transport::ReceivedControl& received);
   void on_pdu(const iscsi::LogoutResponse& pdu, const transport::ReceivedControl& received);
   void on_pdu(const iscsi::AsyncMessage& pdu, const transport::ReceivedControl& received);
   void on_pdu(const iscsi::Reject& pdu, const transport::ReceivedControl& received);
@@ -106,6 +107,7 @@ class Session final : public ScsiChannel, private transport::DataMoverEvents {
 
   void send(iscsi::Pdu pdu, ConstBytes data = {});
   void send_ping();
+  void send_fence();
   void send_logout();
   void protocol_error(const std::string& what);
   void on_deadline();
@@ -137,6 +139,8 @@ class Session final : public ScsiChannel, private transport::DataMoverEvents {
 
   uint32_t control_tags_ = 0;
   uint32_t ping_tag_ = iscsi::reserved_tag;
+  TimePoint ping_sent_at_{};
+  uint32_t fence_tag_ = iscsi::reserved_tag;
   uint32_t logout_tag_ = iscsi::reserved_tag;
   uint32_t text_tag_ = iscsi::reserved_tag;
   iscsi::TextAssembler text_{session_text_bytes_max};
@@ -145,7 +149,7 @@ class Session final : public ScsiChannel, private transport::DataMoverEvents {
 
   TimePoint last_alive_{};
   Error close_reason_;
-  Timer deadline_;  // of the login, the drain, the logout
+  Timer deadline_;  // of the login, the fence, the drain, the logout
   Timer keepalive_;
   Timer command_timer_;
 };

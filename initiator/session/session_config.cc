@@ -12,6 +12,7 @@ SessionConfig SessionConfig::copy() const {
   if (mutual) out.mutual = mutual->copy();
   out.chap_algorithms = chap_algorithms;
   out.chap_md5_retry = chap_md5_retry;
+  out.fence_lun = fence_lun;
   out.header_digest = header_digest;
   out.data_digest = data_digest;
   out.timers = timers;

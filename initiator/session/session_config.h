@@ -28,6 +28,8 @@ struct SessionTimers {
   // A command without an answer for so long, on a connection that lives, is got back by closing
   // the connection: at ErrorRecoveryLevel 0 there is no other way that is safe.
   Duration command_timeout = std::chrono::seconds(120);
+  // How long the target may take to end what an earlier session has left.
+  Duration fence_timeout = std::chrono::seconds(30);
 };
 
 struct SessionConfig {
@@ -44,6 +46,12 @@ struct SessionConfig {
   // login that ends at CHAP is tried once more at once with MD5 alone, and what worked is kept.
   // Never for targets of ours.
   bool chap_md5_retry = false;
+  // For targets that are not ours: after the login, and before anything else, what an earlier
+  // session with the same ISID may have left in this LUN's task set is aborted. Reinstatement
+  // should have done so (RFC 7143 section 6.3.5), but not every target waits for writes that its
+  // storage still holds, and one that lands after its repetition undoes what came later. ABORT TASK
+  // SET is for our own I_T nexus alone: a LUN reset would hit the others of a shared LUN.
+  std::optional<iscsi::LunField> fence_lun;
   iscsi::DigestWish header_digest = iscsi::DigestWish::none;
   iscsi::DigestWish data_digest = iscsi::DigestWish::none;
   SessionTimers timers;

@@ -142,6 +142,20 @@ void Session::on_pdu(const iscsi::TextResponse& pdu, const transport::ReceivedCo
   send(more);
 }
 
+void Session::on_pdu(const iscsi::TaskManagementResponse& pdu, const transport::ReceivedControl&) {
+  if (fence_tag_ == iscsi::reserved_tag || pdu.itt != fence_tag_)
+    return protocol_error("answered a task management request that was never sent");
+  fence_tag_ = iscsi::reserved_tag;
+  if (state_ != State::full_feature) return;  // being closed meanwhile
+  deadline_.cancel();
+  // A target without the function has only the reinstatement to keep order by, as every initiator
+  // of it has to trust.
+  if (pdu.result != iscsi::TaskManagementResult::function_complete)
+    log_.info("{} does not abort what an earlier session left there (response {})", mover_->peer(),
+              static_cast<unsigned>(pdu.result));
+  events_.on_logged_in();
+}
+
 void Session::on_pdu(const iscsi::LogoutResponse& pdu, const transport::ReceivedControl&) {
   if (state_ != State::logging_out || pdu.itt != logout_tag_)
     return protocol_error("answered a logout that was never asked for");

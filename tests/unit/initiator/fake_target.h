@@ -72,6 +72,7 @@ class FakeTarget {
   bool asks_for_chap = false;
   uint16_t status_of_other_chap = 0x0200;
   bool answer_pings = true;
+  std::optional<iscsi::TaskManagementResult> task_management_result;  // none: no answer
   std::function<void(Connection&)> on_accept;
   // Instead of carrying the command out.
   std::function<std::optional<Reply>(const scsi::Command&)> refuse;
@@ -86,6 +87,7 @@ class FakeTarget {
   std::vector<iscsi::Isid> logins;
   std::vector<std::string> login_texts;
   uint32_t logouts = 0, pings = 0;
+  std::vector<iscsi::TaskManagementRequest> task_management;
 
   template <typename T>
   size_t count() const {
@@ -280,6 +282,14 @@ class FakeTarget::Connection final : public transport::DataMoverEvents {
     iscsi::NopIn answer;
     answer.itt = pdu.itt;
     send(answer, received.data);
+  }
+  void on_pdu(const iscsi::TaskManagementRequest& pdu, const transport::ReceivedControl&) {
+    target_.task_management.push_back(pdu);
+    if (!target_.task_management_result) return;
+    iscsi::TaskManagementResponse response;
+    response.itt = pdu.itt;
+    response.result = *target_.task_management_result;
+    send(response);
   }
   void on_pdu(const iscsi::LogoutRequest& pdu, const transport::ReceivedControl&) {
     ++target_.logouts;

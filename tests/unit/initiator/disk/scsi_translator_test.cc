@@ -178,14 +178,13 @@ TEST_F(Judgement, WaitsForABusyTargetLongerAndLonger) {
 }
 
 TEST_F(Judgement, RetriesUnitAttentionsThatChangeNothing) {
-  EXPECT_EQ(judge_sense(PieceKind::write, SenseKey::unit_attention, 0x29, 0x00).action,
-            Action::retry);
-  EXPECT_EQ(judge_sense(PieceKind::write, SenseKey::unit_attention, 0x29, 0x07).action,
+  EXPECT_EQ(judge_sense(PieceKind::write, SenseKey::unit_attention, 0x2a, 0x03).action,
             Action::retry);
 }
 
 TEST_F(Judgement, AsksAgainWhoTheLunIsWhenItMayHaveChanged) {
-  for (auto [code, qualifier] : {std::pair{0x2a, 0x09}, {0x3f, 0x0e}, {0x3f, 0x03}})
+  for (auto [code, qualifier] :
+       {std::pair{0x29, 0x00}, {0x29, 0x03}, {0x2a, 0x09}, {0x3f, 0x0e}, {0x3f, 0x03}})
     EXPECT_EQ(judge_sense(PieceKind::write, SenseKey::unit_attention, static_cast<uint8_t>(code),
                           static_cast<uint8_t>(qualifier))
                   .action,
@@ -196,9 +195,9 @@ TEST_F(Judgement, AsksAgainWhoTheLunIsWhenItMayHaveChanged) {
 
 TEST_F(Judgement, BoundsEveryKindOfRetryButBusy) {
   for (uint32_t i = 0; i < unit_attentions_max; ++i)
-    ASSERT_EQ(judge_sense(PieceKind::write, SenseKey::unit_attention, 0x29, 0).action,
+    ASSERT_EQ(judge_sense(PieceKind::write, SenseKey::unit_attention, 0x2a, 3).action,
               Action::retry);
-  EXPECT_EQ(judge_sense(PieceKind::write, SenseKey::unit_attention, 0x29, 0).action, Action::fail);
+  EXPECT_EQ(judge_sense(PieceKind::write, SenseKey::unit_attention, 0x2a, 3).action, Action::fail);
 
   for (uint32_t i = 0; i < retries_max; ++i)
     ASSERT_EQ(judge_sense(PieceKind::write, SenseKey::aborted_command, 0, 0).action, Action::retry);

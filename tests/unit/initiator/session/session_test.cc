@@ -250,6 +250,69 @@ TEST_F(SessionTest, ClosesWhenTheTargetIsSilentForBothPeriods) {
   EXPECT_EQ(closed->code, iscsi::Errc::timed_out);
 }
 
+// The machine was suspended, or this process was stopped: no timer ran and nothing was read.
+TEST_F(SessionTest, AsksBeforeItGivesUpHoweverLongItSleptItself) {
+  log_in();
+
+  reactor.sleep_through(600s);
+  reactor.advance(14s);
+
+  EXPECT_EQ(target.pings, 1u);
+  EXPECT_FALSE(closed) << reason();
+}
+
+TEST_F(SessionTest, GivesUpOnlyTheKeepaliveTimeoutAfterItAsked) {
+  target.answer_pings = false;
+  log_in();
+
+  reactor.sleep_through(600s);
+  reactor.advance(14s);
+  EXPECT_FALSE(closed) << reason();
+  reactor.advance(2s);
+
+  ASSERT_TRUE(closed);
+  EXPECT_EQ(closed->code, iscsi::Errc::timed_out);
+}
+
+TEST_F(SessionTest, IsNotReadyBeforeWhatAnEarlierSessionLeftIsAborted) {
+  config.fence_lun = scsi::encode_lun(3);
+  connect();
+  ASSERT_EQ(logged_in, 0);
+  ASSERT_EQ(target.task_management.size(), 1u);
+  EXPECT_EQ(target.task_management[0].function, iscsi::TaskManagementFunction::abort_task_set);
+  EXPECT_EQ(target.task_management[0].lun, scsi::encode_lun(3));
+  EXPECT_TRUE(target.task_management[0].immediate);
+
+  iscsi::TaskManagementResponse response;
+  response.itt = target.task_management[0].itt;
+  peer().send(response);
+  reactor.run_until_idle();
+
+  EXPECT_EQ(logged_in, 1);
+}
+
+TEST_F(SessionTest, GoesOnWithATargetThatCannotAbortATaskSet) {
+  config.fence_lun = scsi::encode_lun(0);
+  target.task_management_result = iscsi::TaskManagementResult::not_supported;
+
+  connect();
+
+  EXPECT_EQ(logged_in, 1);
+  reactor.advance(60s);
+  EXPECT_FALSE(closed) << reason();
+}
+
+TEST_F(SessionTest, ClosesWhenTheFenceIsNotAnswered) {
+  config.fence_lun = scsi::encode_lun(0);
+  connect();
+
+  reactor.advance(31s);
+
+  ASSERT_TRUE(closed);
+  EXPECT_EQ(closed->code, iscsi::Errc::timed_out);
+  EXPECT_EQ(logged_in, 0);
+}
+
 TEST_F(SessionTest, ALateAnswerToAPingIsNoError) {
   target.answer_pings = false;
   log_in();
@@ -419,7 +482,7 @@ TEST_F(SessionTest, ClosesOnATaskManagementResponseOutOfNowhere) {
   peer().send(iscsi::TaskManagementResponse{});
   reactor.run_until_idle();
 
-  EXPECT_THAT(reason(), testing::HasSubstr("must not come now"));
+  EXPECT_THAT(reason(), testing::HasSubstr("task management request that was never sent"));
 }
 
 TEST_F(SessionTest, ClosesOnAHeaderThatTheRfcDoesNotAllow) {
