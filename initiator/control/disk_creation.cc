@@ -59,6 +59,8 @@ Refusal refusal_of(const DiskStatus& status) {
     kind = rpc::Errc::authentication;
   } else if (code == iscsi::Errc::target_not_found || code == DiskErrc::not_a_disk) {
     kind = rpc::Errc::not_found;
+  } else if (code == DiskErrc::attached_twice) {
+    kind = rpc::Errc::already_exists;
   } else if (code == iscsi::Errc::not_allowed) {
     kind = rpc::Errc::permission;
   } else if (code == iscsi::Errc::unsupported_version) {
@@ -295,13 +297,10 @@ void DiskManager::attach(const v1::AttachDiskRequest& request, Progress progress
     view(job->name, [this, job](Result<v1::Disk> disk_now) { finish(job, std::move(disk_now)); });
     return;
   }
-  for (const auto& [other, disk] : state_.disks) {
-    if (disk.peer == record->peer && disk.target_iqn == record->target_iqn &&
-        disk.lun_name == record->lun_name && disk.lun_number == record->lun_number) {
-      finish(job,
-             fail(rpc::Errc::already_exists, "this LUN is attached already, as disk {}", other));
-      return;
-    }
+  if (const DiskRecord* other = other_disk_of(*record)) {
+    finish(job, fail(rpc::Errc::already_exists, "this LUN is attached already, as disk {}",
+                     other->name));
+    return;
   }
   const std::string lun = record->lun_name;
   const bool foreign = record->peer.empty();
@@ -419,6 +418,72 @@ vjbod::Status DiskManager::take_access(DiskRecord& record, const v1::LunAccess& 
   return {};
 }
 
+const DiskRecord* DiskManager::other_disk_of(const DiskRecord& record) const {
+  for (const auto& [name, disk] : state_.disks) {
+    if (name == record.name) continue;
+    const bool same_way = !record.target_iqn.empty() && disk.target_iqn == record.target_iqn &&
+                          disk.lun_number == record.lun_number;
+    const bool same_name = !record.peer.empty() && disk.peer == record.peer &&
+                           (disk.lun_name == record.lun_name ||
+                            (disk.identity && disk.identity->naa == "naa." + record.lun_name));
+    const bool same_identity = record.identity && disk.identity && !record.identity->naa.empty() &&
+                               disk.identity->naa == record.identity->naa;
+    if (same_way || same_name || same_identity) return &disk;
+  }
+  return nullptr;
+}
+
+void DiskManager::renew_access(const std::string& name) {
+  const auto record = find(name);
+  const auto running = running_.find(name);
+  if (!record || running == running_.end() || (*record)->peer.empty() ||
+      (*record)->phase != DiskRecord::Phase::ready || !(*record)->wanted_connected || stopping_ ||
+      std::exchange(running->second.access_renewed, true))
+    return;
+  auto link = peers_.link((*record)->peer);
+  if (!link) return;
+  v1::OpenLunRequest request;
+  request.set_lun((*record)->lun_name);
+  request.set_as_bound(true);
+  (*link)->call<v1::OpenLunRequest, v1::LunAccess>(
+      &PeerLink::Service::Stub::async_interface::OpenLun, request, open_timeout,
+      [this, name](Result<v1::LunAccess> access) {
+        const auto runs = running_.find(name);
+        if (runs == running_.end() || stopping_) return;
+        if (access) return take_renewed(name, *access);
+        // Asked again when the peer is there, or says that the LUN was bound.
+        runs->second.access_renewed = false;
+        event(rpc::Severity::error, "access-refused", name,
+              fmt::format("the peer gives no access to the LUN of {}: {}", name,
+                          access.error().text));
+      });
+}
+
+void DiskManager::take_renewed(const std::string& name, const v1::LunAccess& access) {
+  DiskRecord fresh = state_.disks.at(name);
+  const auto identity = fresh.identity;
+  vjbod::Status taken = take_access(fresh, access);
+  if (taken && identity && identity->naa != fresh.identity->naa)
+    taken = fail(rpc::Errc::identity_mismatch, "another LUN has the name {} now", fresh.lun_name);
+  if (taken) {
+    if (identity) fresh.identity = identity;  // its size is told by the LUN itself
+    if (fresh.chap == state_.disks.at(name).chap && fresh.mutual == state_.disks.at(name).mutual)
+      return;  // those it has failed with
+    taken = change(name, [&](DiskRecord& disk) { disk = fresh; });
+  }
+  if (!taken) {
+    event(rpc::Severity::error, "access-refused", name, taken.error().text);
+    return;
+  }
+  event(rpc::Severity::info, "access-renewed", name,
+        fmt::format("the peer has new secrets for {}: connecting with them", name));
+  auto config = std::make_shared<SessionConfig>(session_config(fresh));
+  running_.at(name).cell->with_disk([config](Disk& disk) {
+    disk.set_session(std::move(*config));
+    disk.connect();
+  });
+}
+
 void DiskManager::provision(std::shared_ptr<Job> job) {
   const DiskRecord& record = state_.disks.at(job->name);
   auto link = peers_.link(record.peer);
@@ -487,12 +552,17 @@ void DiskManager::open_lun(std::shared_ptr<Job> job, const std::string& lun) {
           return;
         }
         auto taken = access ? take_access(**now, *access) : vjbod::Status(fail(access.error()));
+        const DiskRecord* other = taken ? other_disk_of(**now) : nullptr;
+        const bool others_binding = other != nullptr && !other->peer.empty();
+        if (other != nullptr)
+          taken = fail(rpc::Errc::already_exists, "this LUN is attached already, as disk {}",
+                       other->name);
         if (taken) taken = save(job->name);
         if (!taken) {
           const DiskRecord gone = state_.disks.at(job->name);
           state_.disks.erase(job->name);
           farewells_.put_back(std::move(job->taken_back));
-          const bool may_be_bound = access || outcome_unknown(access.error());
+          const bool may_be_bound = access ? !others_binding : outcome_unknown(access.error());
           if (may_be_bound) state_.farewells[gone.uuid] = Farewells::of(gone, LunEnding::let_go);
           (void)save(job->name);
           farewells_.tell(gone.uuid, [](vjbod::Status) {});

@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "common/config/values.h"
+#include "common/iscsi/errc.h"
 #include "common/rpc/errc.h"
 #include "common/runtime/wall_clock.h"
+#include "common/scsi/lun.h"
 #include "initiator/control/disk_view.h"
+#include "initiator/disk/geometry.h"
 
 namespace vjbod::initiator {
 
@@ -24,9 +27,11 @@ DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& 
       shards_(std::move(shards)) {
   peers_.on_event = [this](const std::string& peer, const v1::Event& event) {
     if (event.kind() == "portals-changed") addresses_changed(peer);
+    if (event.kind() == "lun-bound") renew_failed(peer);
   };
   peers_.on_reachable = [this](const std::string& peer) {
     farewells_.tell_all(peer);
+    renew_failed(peer);
     // The peer is there again: what waits for it need not wait for its next attempt.
     for (auto& [name, running] : running_) {
       const auto record = state_.disks.find(name);
@@ -39,6 +44,14 @@ DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& 
 }
 
 DiskManager::~DiskManager() = default;
+
+void DiskManager::renew_failed(const std::string& peer) {
+  for (const auto& [name, record] : state_.disks) {
+    const auto running = running_.find(name);
+    if (record.peer == peer && running != running_.end() && running->second.failed_by_secrets)
+      renew_access(name);
+  }
+}
 
 void DiskManager::addresses_changed(const std::string& peer) {
   for (const auto& [name, record] : state_.disks) {
@@ -81,6 +94,7 @@ SessionConfig DiskManager::session_config(const DiskRecord& record) const {
   }
   if (record.peer.empty()) {
     session.chap_md5_retry = true;
+    session.fence_lun = scsi::encode_lun(record.lun_number);
   } else {
     session.chap_algorithms.assign(iscsi::chap_algorithms_of_ours.begin(),
                                    iscsi::chap_algorithms_of_ours.end());
@@ -192,6 +206,12 @@ void DiskManager::on_disk_changed(const std::string& name, const DiskStatus& sta
   const auto found = running_.find(name);
   if (found == running_.end()) return;
   Running& running = found->second;
+  // What was under way when the disk was refused.
+  if (running.refused && status.state != DiskState::failed) return;
+  running.failed_by_secrets = status.state == DiskState::failed && status.last_error &&
+                              status.last_error->code == iscsi::Errc::authentication;
+  if (status.state == DiskState::connected) running.access_renewed = false;
+  if (running.failed_by_secrets) renew_access(name);
   if (status.state != running.last_state) {
     running.last_state = status.state;
     const std::string why = status.last_error ? ": " + status.last_error->text : "";
@@ -226,7 +246,20 @@ void DiskManager::on_disk_changed(const std::string& name, const DiskStatus& sta
 void DiskManager::on_disk_learned(const std::string& name, const DiskIdentity& identity,
                                   const BlockGeometry& geometry) {
   auto record = find(name);
-  if (!record) return;
+  const auto running = running_.find(name);
+  if (!record || running == running_.end()) return;
+  DiskRecord found = **record;
+  found.identity = identity;
+  if (const DiskRecord* other = other_disk_of(found); other != nullptr && !(*record)->identity) {
+    running->second.refused = true;
+    running->second.cell->with_disk([other = other->name](Disk& disk) {
+      disk.refuse({make_error_code(DiskErrc::attached_twice),
+                   fmt::format("It is the LUN of disk {}, reached by another way: two disks of one "
+                               "LUN would write over each other. Detach one of them.",
+                               other)});
+    });
+    return;
+  }
   (*record)->identity = identity;
   (*record)->geometry = geometry;
   (void)save(name);
@@ -324,6 +357,8 @@ void DiskManager::connect(const std::string& name, DiskDone done) {
     done(fail(saved.error()));
     return;
   }
+  (*running)->access_renewed = false;
+  (*running)->refused = false;
   (*running)->cell->with_disk([](Disk& disk) { disk.connect(); });
   view(name, std::move(done));
 }

@@ -66,6 +66,9 @@ class DiskManager final : private DiskCellEvents {
     bool busy = false;  // a detach or the like is under way
     DiskState last_state = DiskState::disconnected;
     std::vector<std::function<void(const DiskStatus&)>> waiting;  // for its next steady state
+    bool access_renewed = false;  // since it was connected last, or since a person spoke
+    bool failed_by_secrets = false;
+    bool refused = false;  // it is another disk's LUN
   };
   struct Job;  // a create or an attach under way
 
@@ -82,6 +85,13 @@ class DiskManager final : private DiskCellEvents {
   void provision(std::shared_ptr<Job> job);
   void open_lun(std::shared_ptr<Job> job, const std::string& lun);
   vjbod::Status take_access(DiskRecord& record, const v1::LunAccess& access);
+  // The other disk that stands for the LUN of `record`, if there is one. Two of one LUN would each
+  // replay their writes over the other's.
+  const DiskRecord* other_disk_of(const DiskRecord& record) const;
+  // The peer may have made new secrets for a disk that failed by them.
+  void renew_access(const std::string& name);
+  void renew_failed(const std::string& peer);
+  void take_renewed(const std::string& name, const v1::LunAccess& access);
   void bring_up(std::shared_ptr<Job> job);
   void wait_connected(std::shared_ptr<Job> job);
   void refused(std::shared_ptr<Job> job, const DiskStatus& status);

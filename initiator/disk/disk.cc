@@ -90,6 +90,7 @@ void Disk::Impl::connect() {
   }
   dead_ = false;
   taken_over_ = false;
+  refused_ = false;
   ever_online_ = false;
   own_error_.reset();
   failing_ = false;
@@ -108,6 +109,14 @@ void Disk::Impl::take_over(const Error& reason) {
   if (detaching_) return;
   taken_over_ = true;
   own_error_ = {reason, reactor_.now()};
+  disconnect();
+}
+
+void Disk::Impl::refuse(const Error& reason) {
+  if (detaching_) return;
+  refused_ = true;
+  own_error_ = {reason, reactor_.now()};
+  log_.error("{}", reason.text);
   disconnect();
 }
 
@@ -310,7 +319,9 @@ DiskState Disk::Impl::display_state() const {
   const SupervisorMachine& machine = supervisor_.machine();
   switch (machine.goal()) {
     case SupervisorState::stopped:
-      return taken_over_ ? DiskState::taken_over : DiskState::disconnected;
+      return taken_over_ ? DiskState::taken_over
+             : refused_  ? DiskState::failed
+                         : DiskState::disconnected;
     case SupervisorState::failed: return DiskState::failed;
     case SupervisorState::stale: return DiskState::stale;
     case SupervisorState::online: return DiskState::connected;
@@ -407,6 +418,9 @@ void Disk::reconnect() {
 }
 void Disk::take_over(const Error& reason) {
   impl_->take_over(reason);
+}
+void Disk::refuse(const Error& reason) {
+  impl_->refuse(reason);
 }
 void Disk::detach(std::function<void()> done) {
   impl_->detach(std::move(done));

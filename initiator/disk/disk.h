@@ -81,6 +81,8 @@ class Disk final : public BlockDevice {
   void reconnect();
   // Another host has the LUN now (the control channel says so): like disconnect(), shown as such.
   void take_over(const Error& reason);
+  // It must not be used for a reason that lies outside of it: failed until connect().
+  void refuse(const Error& reason);
   // Everything that waits or is at the target ends with ESHUTDOWN, the session is closed, and then
   // `done` comes, once, within 5 s whatever the target does. No request may be submitted any more:
   // those that are get ESHUTDOWN. The disk may be destroyed from inside `done`.

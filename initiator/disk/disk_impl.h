@@ -34,6 +34,7 @@ class Disk::Impl final : private SupervisorClient, private ChannelCommandOwner, 
   void disconnect();
   void reconnect();
   void take_over(const Error& reason);
+  void refuse(const Error& reason);
   void detach(std::function<void()> done);
   void set_policy(const DiskPolicy& policy);
   void set_paths(std::vector<PathCandidate> paths) { supervisor_.set_paths(std::move(paths)); }
@@ -137,6 +138,7 @@ class Disk::Impl final : private SupervisorClient, private ChannelCommandOwner, 
   bool probe_again_ = false;
   bool planned_ = false;  // a person asked for the reconnect that is under way
   bool taken_over_ = false;
+  bool refused_ = false;
   bool detaching_ = false;
   std::function<void()> detach_done_;
   std::optional<TimePoint> lost_since_;

@@ -80,7 +80,7 @@ int Disk::Impl::check(const BlockRequest& request) const {
 
 int Disk::Impl::refusal() const {
   if (detaching_) return ESHUTDOWN;
-  if (dead_ || (failing_ && !online_)) return EIO;
+  if (dead_ || refused_ || (failing_ && !online_)) return EIO;
   return 0;
 }
 

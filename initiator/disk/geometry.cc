@@ -22,6 +22,7 @@ class DiskErrorCategory final : public std::error_category {
       case DiskErrc::probe_failed: return "probe failed";
       case DiskErrc::identity_mismatch: return "identity mismatch";
       case DiskErrc::writes_lost: return "writes lost";
+      case DiskErrc::attached_twice: return "attached twice";
       case DiskErrc::io_timeout: return "I/O timeout";
     }
     return "unknown";

@@ -33,6 +33,7 @@ enum class DiskErrc {
   identity_mismatch,  // another LUN
   writes_lost,        // acknowledged writes are gone
   io_timeout,         // for too long without a connection
+  attached_twice,     // another disk of this host is the same LUN
 };
 const std::error_category& disk_error_category();
 inline std::error_code make_error_code(DiskErrc code) {

@@ -200,6 +200,11 @@ grpc::ServerUnaryReactor* PeerService::OpenLun(grpc::CallbackServerContext* cont
         Result<const LunRecord*> record = parts_.luns.find(request->lun());
         if (!record) return answer.fail(record.error());
         const std::string name = (*record)->name;
+        if (request->as_bound()) {
+          Result<std::string> own = own_lun(host, name);
+          return answer.finish(own ? fill_access(name, host.name, answer.response())
+                                   : Status(fail(own.error())));
+        }
         parts_.access.bind(name, host.name,
                            [this, name, host = host.name, answer](Status bound) mutable {
                              if (AccessManager::in_force(bound))
