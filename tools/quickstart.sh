@@ -67,8 +67,8 @@ control_socket = "$work/host.sock"
 backend = "socket"
 socket_dir = "$work/nbd"
 END
-"$bin/vjbod-targetd" --config "$work/target.toml" 2>"$work/target.log" & daemons+=($!)
-"$bin/vjbod-hostd" --config "$work/host.toml" 2>"$work/host.log" & daemons+=($!)
+"$bin/vjbod-targetd" --config "$work/target.toml" >"$work/target.log" 2>&1 </dev/null & daemons+=($!)
+"$bin/vjbod-hostd" --config "$work/host.toml" >"$work/host.log" 2>&1 </dev/null & daemons+=($!)
 export VJBOD_TARGET_SOCKET=$work/target.sock VJBOD_HOST_SOCKET=$work/host.sock
 for socket in "$VJBOD_TARGET_SOCKET" "$VJBOD_HOST_SOCKET"; do
   for _ in $(seq 100); do [ -S "$socket" ] && break; sleep 0.1; done

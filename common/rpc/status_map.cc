@@ -61,6 +61,29 @@ Errc kind_of(config::StateErrc code) {
   return Errc::other;
 }
 
+// gRPC wraps the system's reason into sentences of its own, for programmers.
+const char* reason_in(const std::string& text) {
+  struct Known {
+    const char* part;
+    const char* reason;
+  };
+  constexpr Known known[] = {
+      {"Connection refused", "nobody listens there; is vjbod-targetd running, and the port right?"},
+      {"No route to host", "there is no route to it, or it is off"},
+      {"Network is unreachable", "its network cannot be reached from here"},
+      {"imed out", "it does not answer; is it on, and does a firewall stand between?"},
+      {"DNS resolution", "its name is not known"},
+      {"Name or service not known", "its name is not known"},
+      {"andshake", "it does not speak TLS as a VJBOD box does, or does not take our certificate"},
+      {"WRONG_VERSION_NUMBER", "what listens there does not speak TLS; is the port right?"},
+      {"Connection reset", "it ended the connection"},
+      {"Socket closed", "it ended the connection"},
+  };
+  for (const Known& entry : known)
+    if (text.find(entry.part) != std::string::npos) return entry.reason;
+  return "the connection failed";
+}
+
 }  // namespace
 
 Errc kind_of(const std::error_code& code) {
@@ -125,9 +148,9 @@ Error from_grpc_status(const grpc::Status& status, Callee callee, std::string_vi
                  fmt::format("{} is not the box that was paired: {}", what, reason)};
   switch (kind) {
     case Errc::daemon_not_running:
-      return Error{kind, fmt::format("{} cannot be reached; is it running? ({})", what, reason)};
+      return Error{kind, fmt::format("{} cannot be reached; is it running?", what)};
     case Errc::peer_unreachable:
-      return Error{kind, fmt::format("{} cannot be reached: {}", what, reason)};
+      return Error{kind, fmt::format("{} cannot be reached: {}", what, reason_in(reason))};
     case Errc::timeout: return Error{kind, fmt::format("{} did not answer in time", what)};
     case Errc::version:
       return Error{kind, fmt::format("{} does not know this call; it is of another version", what)};

@@ -14,6 +14,7 @@
 #include "common/iscsi/name.h"
 #include "common/rpc/errc.h"
 #include "initiator/control/disk_manager.h"
+#include "initiator/control/refusal.h"
 #include "initiator/disk/geometry.h"
 
 namespace vjbod::initiator {
@@ -41,32 +42,6 @@ std::string new_isid() {
   fill_secure_random(bytes);
   bytes[0] = std::byte{0x80};
   return to_hex(as_text(bytes));
-}
-
-struct Refusal {
-  std::error_code code;
-  std::string text;
-};
-
-// Why a disk is `failed` or `stale`, as a person's exit code.
-Refusal refusal_of(const DiskStatus& status) {
-  if (!status.last_error) return {rpc::Errc::other, "no reason is known"};
-  const std::error_code& code = status.last_error->code;
-  rpc::Errc kind = rpc::Errc::other;
-  if (status.state == DiskState::stale) {
-    kind = rpc::Errc::identity_mismatch;
-  } else if (code == iscsi::Errc::authentication) {
-    kind = rpc::Errc::authentication;
-  } else if (code == iscsi::Errc::target_not_found || code == DiskErrc::not_a_disk) {
-    kind = rpc::Errc::not_found;
-  } else if (code == DiskErrc::attached_twice) {
-    kind = rpc::Errc::already_exists;
-  } else if (code == iscsi::Errc::not_allowed) {
-    kind = rpc::Errc::permission;
-  } else if (code == iscsi::Errc::unsupported_version) {
-    kind = rpc::Errc::version;
-  }
-  return {kind, status.last_error->text};
 }
 
 // An outcome that leaves it open whether the peer has made the LUN.
@@ -433,57 +408,6 @@ const DiskRecord* DiskManager::other_disk_of(const DiskRecord& record) const {
   return nullptr;
 }
 
-void DiskManager::renew_access(const std::string& name) {
-  const auto record = find(name);
-  const auto running = running_.find(name);
-  if (!record || running == running_.end() || (*record)->peer.empty() ||
-      (*record)->phase != DiskRecord::Phase::ready || !(*record)->wanted_connected || stopping_ ||
-      std::exchange(running->second.access_renewed, true))
-    return;
-  auto link = peers_.link((*record)->peer);
-  if (!link) return;
-  v1::OpenLunRequest request;
-  request.set_lun((*record)->lun_name);
-  request.set_as_bound(true);
-  (*link)->call<v1::OpenLunRequest, v1::LunAccess>(
-      &PeerLink::Service::Stub::async_interface::OpenLun, request, open_timeout,
-      [this, name](Result<v1::LunAccess> access) {
-        const auto runs = running_.find(name);
-        if (runs == running_.end() || stopping_) return;
-        if (access) return take_renewed(name, *access);
-        // Asked again when the peer is there, or says that the LUN was bound.
-        runs->second.access_renewed = false;
-        event(rpc::Severity::error, "access-refused", name,
-              fmt::format("the peer gives no access to the LUN of {}: {}", name,
-                          access.error().text));
-      });
-}
-
-void DiskManager::take_renewed(const std::string& name, const v1::LunAccess& access) {
-  DiskRecord fresh = state_.disks.at(name);
-  const auto identity = fresh.identity;
-  vjbod::Status taken = take_access(fresh, access);
-  if (taken && identity && identity->naa != fresh.identity->naa)
-    taken = fail(rpc::Errc::identity_mismatch, "another LUN has the name {} now", fresh.lun_name);
-  if (taken) {
-    if (identity) fresh.identity = identity;  // its size is told by the LUN itself
-    if (fresh.chap == state_.disks.at(name).chap && fresh.mutual == state_.disks.at(name).mutual)
-      return;  // those it has failed with
-    taken = change(name, [&](DiskRecord& disk) { disk = fresh; });
-  }
-  if (!taken) {
-    event(rpc::Severity::error, "access-refused", name, taken.error().text);
-    return;
-  }
-  event(rpc::Severity::info, "access-renewed", name,
-        fmt::format("the peer has new secrets for {}: connecting with them", name));
-  auto config = std::make_shared<SessionConfig>(session_config(fresh));
-  running_.at(name).cell->with_disk([config](Disk& disk) {
-    disk.set_session(std::move(*config));
-    disk.connect();
-  });
-}
-
 void DiskManager::provision(std::shared_ptr<Job> job) {
   const DiskRecord& record = state_.disks.at(job->name);
   auto link = peers_.link(record.peer);
@@ -624,24 +548,26 @@ void DiskManager::refused(std::shared_ptr<Job> job, const DiskStatus& status) {
     return;
   }
   const DiskRecord& record = **found;
-  const Refusal why = refusal_of(status);
+  const std::error_code why = refusal_kind(status);
+  const std::string reason = status.last_error ? status.last_error->text : "no reason is known";
   if (!record.peer.empty() || !job->made_record) {
-    finish(job, fail(Error{why.code, fmt::format("disk {} is {}: {}", job->name,
-                                                 name_of(status.state), why.text)}));
+    finish(job, fail(Error{why, fmt::format("disk {} is {}: {}", job->name, name_of(status.state),
+                                            reason)}));
     return;
   }
   std::string advice;
-  if (why.code == rpc::Errc::authentication) {
+  if (why == rpc::Errc::authentication) {
     advice = record.chap ? " Check the users and the secret files of CHAP, here and at the target."
                          : " It may want CHAP: --chap-user and --chap-secret-file.";
-  } else if (why.code == rpc::Errc::not_found) {
+  } else if (why == rpc::Errc::not_found) {
     advice = " Check --portal, --target and --lun.";
-  } else if (why.code == rpc::Errc::permission) {
+  } else if (why == rpc::Errc::permission) {
     advice = fmt::format(" Let {} use it there.", state_.initiator_iqn);
   }
-  end(job->name, true, LunEnding::let_go, [this, job, why, advice](vjbod::Status) {
-    finish(job, fail(Error{why.code, fmt::format("disk {} was not attached: {}{}", job->name,
-                                                 why.text, advice)}));
+  end(job->name, true, LunEnding::let_go, [this, job, why, reason, advice](vjbod::Status) {
+    finish(
+        job,
+        fail(Error{why, fmt::format("disk {} was not attached: {}{}", job->name, reason, advice)}));
   });
 }
 

@@ -45,14 +45,6 @@ DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& 
 
 DiskManager::~DiskManager() = default;
 
-void DiskManager::renew_failed(const std::string& peer) {
-  for (const auto& [name, record] : state_.disks) {
-    const auto running = running_.find(name);
-    if (record.peer == peer && running != running_.end() && running->second.failed_by_secrets)
-      renew_access(name);
-  }
-}
-
 void DiskManager::addresses_changed(const std::string& peer) {
   for (const auto& [name, record] : state_.disks) {
     const bool concerned = !record.peer.empty() && (peer.empty() || record.peer == peer);
@@ -302,9 +294,19 @@ void DiskManager::view(const std::string& name, DiskDone done) {
         if (now.export_error.empty()) now.socket_path = runs->second.cell->socket_path();
         now.host_interface = runs->second.host_interface;
         now.remote_interface = runs->second.remote_interface;
-        now.now = wall_now();
+        now.now = wall_at(status.taken_at);
         done(disk_view(now));
       });
+}
+
+WallTime DiskManager::wall_at(TimePoint at) {
+  using std::chrono::nanoseconds;
+  const nanoseconds difference = wall_now().time_since_epoch() - reactor_.now().time_since_epoch();
+  constexpr auto clock_set_min = std::chrono::seconds(1);
+  if (std::chrono::abs(difference - wall_difference_) > clock_set_min)
+    wall_difference_ = difference;
+  return WallTime(
+      std::chrono::duration_cast<WallTime::duration>(at.time_since_epoch() + wall_difference_));
 }
 
 void DiskManager::list(const std::string& name,

@@ -105,6 +105,9 @@ class DiskManager final : private DiskCellEvents {
   // The ways to the peer as they are now, by `choices`; saved with them, then given to the disk.
   void refresh_paths(const std::string& name, const DiskChoices& choices, StatusDone done);
   void view(const std::string& name, DiskDone done);
+  // By a difference that is kept until the wall clock is set: the same moment is told as the same
+  // time with each look.
+  WallTime wall_at(TimePoint at);
   Result<DiskRecord*> find(const std::string& name);
   Result<Running*> find_running(const std::string& name);
   // A change that cannot be saved did not happen.
@@ -121,6 +124,7 @@ class DiskManager final : private DiskCellEvents {
   const std::vector<HostShard*> shards_;
   std::map<std::string, Running> running_;
   size_t next_shard_ = 0;
+  std::chrono::nanoseconds wall_difference_{};  // of the wall clock to the reactors' clock
   bool stopping_ = false;
 };
 

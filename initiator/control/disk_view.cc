@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/time_util.h>
 
+#include "initiator/control/refusal.h"
+
 namespace vjbod::initiator {
 
 namespace {
@@ -160,6 +162,8 @@ v1::Disk disk_view(const DiskViewInput& input) {
     return disk;
   }
   add_status(*input.status, input.now, disk);
+  if (input.status->state == DiskState::failed || input.status->state == DiskState::stale)
+    disk.set_failure(static_cast<v1::ErrorKind>(refusal_kind(*input.status)));
   std::string note = note_of(*input.status);
   if (!input.export_error.empty()) note += (note.empty() ? "" : "; ") + input.export_error;
   disk.set_note(note);

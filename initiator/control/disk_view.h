@@ -17,7 +17,7 @@ struct DiskViewInput {
   std::string export_error;            // why it is not exported
   std::string peer_address;
   std::string host_interface, remote_interface;  // of the way chosen
-  WallTime now;
+  WallTime now;                                  // the wall clock when the status was taken
 };
 
 v1::Disk disk_view(const DiskViewInput& input);

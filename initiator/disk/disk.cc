@@ -357,6 +357,7 @@ DiskStatus Disk::Impl::status() const {
   const TimePoint now = reactor_.now();
   const SupervisorMachine& machine = supervisor_.machine();
   DiskStatus status;
+  status.taken_at = now;
   status.state = display_state();
   status.state_age = status.state == shown_state_ ? now - shown_since_ : Duration::zero();
   if (supervisor_.path() != nullptr)

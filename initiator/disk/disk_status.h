@@ -68,6 +68,7 @@ struct DiskError {
 };
 
 struct DiskStatus {
+  TimePoint taken_at{};
   DiskState state = DiskState::disconnected;
   Duration state_age{};
   std::optional<transport::Kind> connection;  // while connected

@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import pathlib
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
@@ -87,6 +88,36 @@ class WholePath(b.BoxTest):
             self.assertTrue(done.stderr.startswith("vjbod: "), done.stderr)
         self.assertEqual(self.boxes.json("list")["disks"], [])
         self.assertEqual(self.boxes.json("target", "lun", "list")["luns"], [])
+
+    def test_who_may_not_use_the_control_socket_is_told_so(self):
+        # As another user, who can get to the socket but may not use it.
+        self.boxes.dir.chmod(0o755)
+        command = [b.BIN / "vjbod", "--host-socket", self.boxes.dir / "host.sock", "list"]
+        done = b.run(*command, check=False, user=65534, group=65534, extra_groups=[])
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn("by its owner only", done.stderr)
+        self.boxes.host.stop()
+        done = b.run(*command, check=False)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("start vjbod-hostd", done.stderr)
+
+    def test_a_change_is_waited_for_and_times_stay_what_they_were(self):
+        self.boxes.create("d", "64M")
+        first = self.boxes.disk("d")
+        time.sleep(1.1)
+        self.assertEqual(self.boxes.disk("d")["state_since"], first["state_since"])
+        for command in (["reconnect", "d"], ["edit", "d", "--header-digest", "on"]):
+            self.boxes.cli(*command)
+            self.assertEqual(self.boxes.disk("d")["state"], "connected", command)
+        self.boxes.cli("disconnect", "d")
+        self.boxes.cli("connect", "d")
+        self.assertEqual(self.boxes.disk("d")["state"], "connected")
+        self.assertNotEqual(self.boxes.disk("d")["state_since"], first["state_since"])
+        self.boxes.target.kill()
+        b.eventually(lambda: self.boxes.disk("d")["state"] == "reconnecting", what="the loss")
+        done = self.boxes.cli("reconnect", "d", "--timeout", "2s", check=False)
+        self.assertEqual(done.returncode, 9, done.stderr)
+        self.boxes.cli("reconnect", "d", "--no-wait")
 
     def test_fio_verifies_and_the_block_sizes_are_told(self):
         uri = self.boxes.create("disk4k", "128M", "--block-size", "4096")

@@ -21,6 +21,9 @@ namespace vjbod::cli {
 // How long a call may take when --timeout does not say.
 inline constexpr Duration call_timeout_default = std::chrono::seconds(60);
 
+// Why nobody answers at a control socket: not there, not ours to use, or nobody listens.
+Error why_unreachable(const std::string& daemon, const std::string& socket);
+
 template <typename Service>
 class Client {
  public:
@@ -33,7 +36,8 @@ class Client {
 
   // `daemon`: "host daemon", for messages.
   Client(std::string daemon, std::string socket, const Options& options)
-      : what_("the " + std::move(daemon) + " at " + socket),
+      : daemon_(std::move(daemon)),
+        socket_(socket),
         timeout_(options.timeout.value_or(call_timeout_default)),
         stub_(Service::NewStub(rpc::make_local_channel(socket))) {}
 
@@ -43,7 +47,7 @@ class Client {
     set_deadline(context);
     Response response;
     const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
-    if (!status.ok()) return fail(rpc::from_grpc_status(status, rpc::Callee::local_daemon, what_));
+    if (!status.ok()) return fail(error_of(status));
     return response;
   }
 
@@ -58,7 +62,7 @@ class Client {
     Response response;
     while (reader->Read(&response)) each(response);
     const grpc::Status status = reader->Finish();
-    if (!status.ok()) return fail(rpc::from_grpc_status(status, rpc::Callee::local_daemon, what_));
+    if (!status.ok()) return fail(error_of(status));
     return {};
   }
 
@@ -68,7 +72,13 @@ class Client {
                          std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout_));
   }
 
-  std::string what_;
+  Error error_of(const grpc::Status& status) const {
+    Error error = rpc::from_grpc_status(status, rpc::Callee::local_daemon,
+                                        "the " + daemon_ + " at " + socket_);
+    return error.code == rpc::Errc::daemon_not_running ? why_unreachable(daemon_, socket_) : error;
+  }
+
+  std::string daemon_, socket_;
   Duration timeout_;
   std::unique_ptr<Stub> stub_;
 };

@@ -86,6 +86,38 @@ Outcome print_disk(const Options& options, const v1::Disk& disk) {
   return 0;
 }
 
+Result<std::vector<v1::Disk>> list(const Options& options, const std::string& disk) {
+  v1::ListDisksRequest request;
+  request.set_disk(disk);
+  auto disks = host(options).call(&v1::HostAdmin::Stub::ListDisks, request);
+  if (!disks) return fail(std::move(disks).error());
+  return std::vector<v1::Disk>(disks->disks().begin(), disks->disks().end());
+}
+
+// Waits until what was asked for has come to its end: connected, or refused.
+Outcome settle(const Options& options, v1::Disk disk) {
+  const auto deadline =
+      std::chrono::steady_clock::now() + options.timeout.value_or(wait_timeout_default);
+  const auto moving = [&disk] {
+    return disk.state() == "connecting" || disk.state() == "reconnecting" ||
+           disk.state() == "recovering";
+  };
+  while (!options.no_wait && moving()) {
+    if (std::chrono::steady_clock::now() >= deadline)
+      return fail(rpc::Errc::timeout, "disk {} goes on {}, but has not got through in time: {}",
+                  disk.name(), disk.state(), disk.note());
+    std::this_thread::sleep_for(wait_poll_interval);
+    auto now = list(options, disk.name());
+    if (!now) return fail(std::move(now).error());
+    if (now->empty()) return fail(rpc::Errc::not_found, "disk {} is gone", disk.name());
+    disk = std::move(now->front());
+  }
+  if (disk.failure() != v1::ERROR_KIND_UNSPECIFIED)
+    return fail(static_cast<rpc::Errc>(disk.failure()), "disk {} is {}: {}", disk.name(),
+                disk.state(), disk.last_error());
+  return print_disk(options, disk);
+}
+
 // Runs a create or an attach to its end, showing the steps.
 template <typename Request>
 Outcome run_long(const Options& options, HostClient::Streaming<Request, v1::DiskProgress> method,
@@ -215,14 +247,6 @@ void add_attach(CLI::App& app, Registry& registry) {
   });
 }
 
-Result<std::vector<v1::Disk>> list(const Options& options, const std::string& disk) {
-  v1::ListDisksRequest request;
-  request.set_disk(disk);
-  auto disks = host(options).call(&v1::HostAdmin::Stub::ListDisks, request);
-  if (!disks) return fail(std::move(disks).error());
-  return std::vector<v1::Disk>(disks->disks().begin(), disks->disks().end());
-}
-
 Outcome print_disks(const Options& options, const std::vector<v1::Disk>& disks) {
   return print_list(options, "disks", disks, disk_columns(), disk_row);
 }
@@ -259,7 +283,7 @@ void add_simple(CLI::App& app, Registry& registry, const char* name, const char*
     request.set_disk(*disk);
     auto answer = host(options).call(method, request);
     if (!answer) return fail(std::move(answer).error());
-    return print_disk(options, *answer);
+    return settle(options, *answer);
   });
 }
 
@@ -276,7 +300,7 @@ void add_reconnect_and_edit(CLI::App& app, Registry& registry) {
     if (!transport->empty()) request.set_transport(DiskFlags::transport_of(*transport));
     auto answer = host(options).call(&v1::HostAdmin::Stub::ReconnectDisk, request);
     if (!answer) return fail(std::move(answer).error());
-    return print_disk(options, *answer);
+    return settle(options, *answer);
   });
 
   auto* edit = app.add_subcommand("edit", "Change how a disk is connected");
@@ -292,7 +316,7 @@ void add_reconnect_and_edit(CLI::App& app, Registry& registry) {
     *request.mutable_options() = *chosen;
     auto answer = host(options).call(&v1::HostAdmin::Stub::EditDisk, request);
     if (!answer) return fail(std::move(answer).error());
-    return print_disk(options, *answer);
+    return settle(options, *answer);
   });
 }
 

@@ -35,6 +35,10 @@ Json version_json(const v1::VersionInfo& version) {
 
 }  // namespace
 
+Json to_json(const google::protobuf::Timestamp& time) {
+  return time_or_null(true, time);
+}
+
 Json to_json(const v1::Disk& disk) {
   const v1::Fallback& fallback = disk.fallback();
   const v1::DiskStats& stats = disk.stats();

@@ -27,6 +27,8 @@ Json to_json(const v1::TargetPeerInfo& peer);
 Json to_json(const v1::HostPeer& peer);
 Json to_json(const v1::TargetStatus& status);
 
+Json to_json(const google::protobuf::Timestamp& time);
+
 // {"schema": 1, NAME: [...]}
 template <typename Messages>
 Json list_json(const char* name, const Messages& messages) {

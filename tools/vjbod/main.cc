@@ -10,6 +10,7 @@
 #include "common/rpc/errc.h"
 #include "common/rpc/status_map.h"
 #include "tools/vjbod/commands.h"
+#include "tools/vjbod/help.h"
 #include "tools/vjbod/options.h"
 
 namespace vjbod::cli {
@@ -61,6 +62,8 @@ int run(int argc, char** argv) {
   add_target_commands(app, registry);
   add_peer_commands(app, registry);
   add_disk_commands(app, registry);
+
+  add_footers(app, "");
 
   try {
     app.parse(argc, argv);

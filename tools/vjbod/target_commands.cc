@@ -95,7 +95,7 @@ void add_box_commands(CLI::App& app, Registry& registry) {
     if (options.output == OutputFormat::json) {
       std::cout << dump(Json{{"schema", 1},
                              {"token", answer->token()},
-                             {"expires_at_s", answer->expires_at().seconds()}});
+                             {"expires_at", to_json(answer->expires_at())}});
     } else {
       std::cout << answer->token() << "\n";
     }
