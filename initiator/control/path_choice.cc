@@ -131,9 +131,9 @@ Result<PathChoice> choose_paths(const std::vector<net::Interface>& ours,
   if (choice.candidates.empty()) {
     const v1::Portal* portal = portal_at(peer, control_address);
     for (const v1::Portal& other : peer.portals()) {
-      if (portal == nullptr && is_loopback(other.address()) == is_loopback(control_address)) {
-        portal = &other;
-      }
+      const bool reachable =
+          same_box || is_loopback(other.address()) == is_loopback(control_address);
+      if (portal == nullptr && reachable) portal = &other;
     }
     if (portal == nullptr) {
       return fail(rpc::Errc::peer_unreachable, "none of the portals of {} can be reached from here",
