@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/iscsi/shard_sessions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/check.h"
@@ -16,10 +17,26 @@ ShardSessions::ShardSessions(size_t place, size_t place_count, SessionPlace wher
       limits_(limits),
       to_home_(std::move(to_home)),
       view_(std::make_shared<ServerView>()),
-      next_id_(place + place_count) {}
+      next_id_(place + place_count),
+      trim_timer_(*where_.reactor, [this] { trim_buffers(); }) {}
 
 ShardSessions::~ShardSessions() {
   VJBOD_CHECK(sessions_.empty());
+}
+
+BufferPool& ShardSessions::buffers() {
+  buffers_used_ = true;
+  lent_peak_bytes_ = std::max(lent_peak_bytes_, where_.buffers->lent_bytes());
+  if (!trim_timer_.armed() && !shutting_down_) trim_timer_.arm_after(trim_interval);
+  return *where_.buffers;
+}
+
+void ShardSessions::trim_buffers() {
+  const bool used = std::exchange(buffers_used_, false);
+  // The peak is taken before each loan: the last one is not in it.
+  where_.buffers->trim(used ? lent_peak_bytes_ + BufferPool::slab_bytes_max : 0);
+  lent_peak_bytes_ = where_.buffers->lent_bytes();
+  if (used || lent_peak_bytes_ > 0) trim_timer_.arm_after(trim_interval);
 }
 
 void ShardSessions::adopt(std::string remote_address, std::unique_ptr<transport::DataMover> mover) {
@@ -90,6 +107,7 @@ std::vector<SessionId> ShardSessions::end_matching(const std::string& initiator_
 
 std::vector<SessionId> ShardSessions::shut_down() {
   shutting_down_ = true;
+  trim_timer_.cancel();  // this object may end on another thread
   std::vector<SessionId> ended;
   for (auto& [id, session] : sessions_) {
     if (session->gone()) continue;

@@ -35,6 +35,10 @@ using ToHome = std::function<void(std::function<void(ShardEvents&)>)>;
 
 class ShardSessions final : public SessionHost, public std::enable_shared_from_this<ShardSessions> {
  public:
+  // How often the I/O memory is looked at while it is in use: what was not needed since the last
+  // look goes back to the kernel, and all that is free at the first look without use.
+  static constexpr Duration trim_interval = std::chrono::seconds(5);
+
   ShardSessions(size_t place, size_t place_count, SessionPlace where, ServerLimits limits,
                 ToHome to_home);
   ~ShardSessions();
@@ -54,7 +58,7 @@ class ShardSessions final : public SessionHost, public std::enable_shared_from_t
  private:
   // SessionHost
   Reactor& reactor() override { return *where_.reactor; }
-  BufferPool& buffers() override { return *where_.buffers; }
+  BufferPool& buffers() override;
   const ServerLimits& limits() const override { return limits_; }
   std::shared_ptr<const ServerView> view() const override { return view_; }
   void on_admission_wanted(Session& session) override;
@@ -73,6 +77,11 @@ class ShardSessions final : public SessionHost, public std::enable_shared_from_t
   std::map<SessionId, std::string> remote_address_;
   SessionId next_id_;  // one in place_count_ is ours, so ids name their shard
   bool shutting_down_ = false;
+
+  void trim_buffers();
+  size_t lent_peak_bytes_ = 0;  // since the last look
+  bool buffers_used_ = false;   // likewise
+  Timer trim_timer_;            // armed while there may be something to trim
 };
 
 }  // namespace vjbod::target

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import time
@@ -17,6 +18,11 @@ idle_rss_kib_max = 64 * 1024
 rss_kib_per_session_max = 3 * 1024
 sessions = 50
 disks = 8
+loaders = 4
+commands_of_a_loader = 100
+loaded_rss_kib_min = 80 * 1024
+# Two looks at the memory, 5 s apart, and a bit.
+trimmed_seconds = 12
 cpu_watched_seconds = 30
 cpu_share_max = 0.001
 # After it the daemons have given back what I/O took; their idle checks are 2 s apart.
@@ -88,6 +94,38 @@ class TargetResources(t.TargetTest):
         print(f"vjbod-targetd: {alone} KiB alone, {(with_sessions - alone) / sessions:.0f} KiB for each of {sessions} idle sessions")
         self.assertLessEqual(alone, idle_rss_kib_max)
         self.assertLessEqual(with_sessions - alone, sessions * rss_kib_per_session_max)
+
+
+    def test_the_memory_of_a_load_is_given_back(self):
+        self.lun("lun1", "256M")
+        self.let_in(t.initiator, "lun1")
+        iqn = self.boxes.iscsi_url("lun1").split("/")[3]
+        peers = []
+        self.addCleanup(lambda: [peer.close() for peer in peers])
+        for number in range(loaders):
+            peer = RawInitiator("127.0.0.1", self.boxes.ports["127.0.0.1"], iqn, t.initiator,
+                                isid=b"\x80" + number.to_bytes(5, "big"))
+            peers.append(peer)
+            peer.test_unit_ready()
+        before = self.boxes.target.rss_kib()
+        # Every command has its memory before the first gets its data.
+        data = os.urandom(256 << 10)
+        asked = []
+        for peer in peers:
+            for command in range(commands_of_a_loader):
+                peer.write10(0, len(data) // 512, len(data))
+            asked.append([peer.receive() for command in range(commands_of_a_loader)])
+        for peer, requests in zip(peers, asked):
+            for request in requests:
+                self.assertEqual(request.opcode, 0x31)
+                peer.data_out(request.itt, request.ttt, 0, 0, data, final=True)
+                self.assertEqual(peer.receive().status, 0)
+        loaded = self.boxes.target.rss_kib()
+        self.assertGreater(loaded - before, loaded_rss_kib_min)
+        time.sleep(trimmed_seconds)
+        after = self.boxes.target.rss_kib()
+        print(f"vjbod-targetd: {before} KiB before a load, {loaded} KiB in it, {after} KiB after it")
+        self.assertLessEqual(after - before, loaders * rss_kib_per_session_max)
 
 
 class HostResources(b.BoxTest):
