@@ -95,6 +95,10 @@ class DataMoverEvents {
   // Target. The transfer is over: put_data's bytes are handed to the transport and the memory is
   // free again; get_data's bytes have all arrived.
   virtual void on_transfer_done(TaskHandle task) = 0;
+  // Target, in full feature phase: a PDU came whose opcode is none of an initiator's; it was
+  // dropped, with its data. For a Reject; the header is valid during the upcall only. (In the login
+  // phase and at the initiator it ends the connection.)
+  virtual void on_unknown_opcode(ConstBytes /*header_bytes*/) {}
   // Any bytes came from the peer: it lives. At most once per loop turn.
   virtual void on_peer_alive() = 0;
   // The last upcall, ever.

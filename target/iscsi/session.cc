@@ -93,7 +93,7 @@ bool Session::refuse_invalid(const transport::ReceivedControl& received) {
   const auto reason = iscsi::invalid(received.pdu, iscsi::bhs_data_segment_length(header),
                                      iscsi::bhs_total_ahs_bytes(header));
   if (!reason) return false;
-  log_.warn("a PDU was rejected: {}", *reason);
+  report_rejected(*reason);
   if (received.task != transport::no_task) mover_->end_task(received.task);
   const bool immediate = iscsi::is_immediate(received.pdu);
   const bool numbered = !std::holds_alternative<iscsi::SnackRequest>(received.pdu) &&
@@ -108,7 +108,7 @@ bool Session::refuse_invalid(const transport::ReceivedControl& received) {
 
 void Session::on_peer_alive() {
   last_heard_ = reactor_.now();
-  keepalive_asked_ = false;
+  keepalive_asked_ = keepalive_looking_ = false;
 }
 
 void Session::on_keepalive_timer() {
@@ -118,19 +118,23 @@ void Session::on_keepalive_timer() {
     keepalive_.arm_at(last_heard_ + limits.keepalive_idle);
     return;
   }
-  if (keepalive_asked_ && silent >= limits.keepalive_idle + limits.keepalive_answer) {
-    terminate({iscsi::Errc::timed_out,
-               fmt::format("nothing was heard from the initiator for {} s, a NOP-In included",
-                           std::chrono::duration_cast<std::chrono::seconds>(silent).count())});
-    return;
-  }
-  if (!keepalive_asked_) {
+  if (!keepalive_asked_ || reactor_.now() - keepalive_.deadline() > keepalive_late_max) {
     keepalive_asked_ = true;
+    keepalive_looking_ = false;
     iscsi::NopIn nop;
     nop.ttt = next_ttt_++ & 0x7fffffff;
     send(nop, {}, false);
+    keepalive_.arm_after(limits.keepalive_answer);
+    return;
   }
-  keepalive_.arm_at(last_heard_ + limits.keepalive_idle + limits.keepalive_answer);
+  // Timers run before sockets are read: the answer may be there already.
+  if (!std::exchange(keepalive_looking_, true)) {
+    keepalive_.arm_after(keepalive_last_look);
+    return;
+  }
+  terminate({iscsi::Errc::timed_out,
+             fmt::format("nothing was heard from the initiator for {} s, a NOP-In included",
+                         std::chrono::duration_cast<std::chrono::seconds>(silent).count())});
 }
 
 void Session::terminate(const Error& reason) {

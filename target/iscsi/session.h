@@ -23,6 +23,7 @@
 #include "common/transport/data_mover.h"
 #include "target/iscsi/command_task.h"
 #include "target/iscsi/login_machine.h"
+#include "target/iscsi/report_limit.h"
 #include "target/iscsi/server_view.h"
 #include "target/iscsi/target_server.h"
 #include "target/scsi/nexus.h"
@@ -65,6 +66,14 @@ class Session final : private transport::DataMoverEvents,
   static constexpr uint32_t immediate_commands_max = 32;
   // Task management requests under way at once; one more is answered "function rejected".
   static constexpr size_t management_max = 8;
+  // Rejects in such a window of time; a peer that sends more rubbish is ended.
+  static constexpr uint32_t rejects_max = 64;
+  static constexpr Duration rejects_window = std::chrono::seconds(60);
+  // When nothing was heard in time, what waits in the socket is still read for so long.
+  static constexpr Duration keepalive_last_look = std::chrono::milliseconds(200);
+  // A deadline noticed so much later means that it was we who stood still: the peer gets all of its
+  // time once more.
+  static constexpr Duration keepalive_late_max = std::chrono::seconds(1);
 
   Session(SessionId id, SessionHost& host, std::unique_ptr<transport::DataMover> mover);
   ~Session();
@@ -93,6 +102,7 @@ class Session final : private transport::DataMoverEvents,
   // transport::DataMoverEvents
   void on_control(const transport::ReceivedControl& received) override;
   void on_transfer_done(transport::TaskHandle handle) override;
+  void on_unknown_opcode(ConstBytes header) override;
   void on_peer_alive() override;
   void on_closed(const Error& reason) override;
   // scsi::TaskPort
@@ -130,6 +140,7 @@ class Session final : private transport::DataMoverEvents,
   void answer_task_management(uint32_t itt, iscsi::TaskManagementResult result);
   void finish_logout();
   void reject(iscsi::RejectReason reason, ConstBytes header);
+  void report_rejected(std::string_view what);
   void protocol_error(std::string_view what);
 
   CommandTask* take_task();
@@ -189,6 +200,11 @@ class Session final : private transport::DataMoverEvents,
   Timer keepalive_;
   TimePoint last_heard_{};
   bool keepalive_asked_ = false;
+  bool keepalive_looking_ = false;
+
+  ReportLimit reject_reports_;
+  TimePoint rejects_since_{};
+  uint32_t rejects_ = 0;
   SessionCounters counters_;
 };
 

@@ -18,6 +18,36 @@ void Session::reject(iscsi::RejectReason reason, ConstBytes header) {
   iscsi::Reject reject;
   reject.reason = reason;
   send(reject, header);
+  if (rejects_ == 0 || reactor_.now() - rejects_since_ >= rejects_window) {
+    rejects_since_ = reactor_.now();
+    rejects_ = 0;
+  }
+  if (++rejects_ > rejects_max) {
+    protocol_error(
+        fmt::format("more than {} PDUs within {} s that had to be rejected", rejects_max,
+                    std::chrono::duration_cast<std::chrono::seconds>(rejects_window).count()));
+  }
+}
+
+void Session::report_rejected(std::string_view what) {
+  if (const auto left_out = reject_reports_.next(reactor_.now()))
+    log_.warn("a PDU was rejected: {}{}", what, left_out_text(*left_out));
+}
+
+// RFC 7143 section 11.17.1. What initiators send has a CmdSN at one place; a PDU that bears the one
+// that is due has used it up.
+void Session::on_unknown_opcode(ConstBytes header) {
+  if (state_ != State::full_feature || logout_itt_) return;
+  const auto bhs = header.first<iscsi::bhs_bytes>();
+  report_rejected(fmt::format("opcode 0x{:02x} is not one of iSCSI's",
+                              static_cast<unsigned>(iscsi::bhs_opcode(bhs))));
+  constexpr size_t cmd_sn_at = 24;
+  const SerialNumber cmd_sn(load_big_endian<uint32_t>(bhs.data() + cmd_sn_at));
+  if (!iscsi::bhs_immediate(bhs) && cmd_sn == window_->exp_cmd_sn()) {
+    if (!accept_command(cmd_sn, false, header)) return;
+    finish_command(false);
+  }
+  reject(iscsi::RejectReason::command_not_supported, header);
 }
 
 void Session::on_nop_out(const iscsi::NopOut& nop, ConstBytes data) {

@@ -10,13 +10,13 @@
 #include "common/base/check.h"
 #include "common/iscsi/errc.h"
 #include "target/iscsi/connection_caps.h"
+#include "target/iscsi/report_limit.h"
 #include "target/iscsi/shard_sessions.h"
 
 namespace vjbod::target {
 
 namespace {
-// A failed login is reported once a second and address; this bounds how many addresses are
-// remembered.
+// Reports of failed logins are limited by address; addresses beyond this number share one limit.
 constexpr size_t reported_addresses_max = 256;
 }  // namespace
 
@@ -157,11 +157,12 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
   void on_ending(SessionId session) override { registry.ending(session); }
   void on_login_failed(const std::string& remote_address, const Error& reason) override {
     const TimePoint now = home.now();
-    if (reported.size() >= reported_addresses_max) reported.clear();
-    const auto [entry, first] = reported.try_emplace(remote_address, now);
-    if (!first && now - entry->second < std::chrono::seconds(1)) return;
-    entry->second = now;
-    events.on_login_failed(remote_address, reason);
+    if (reported.size() >= reported_addresses_max)
+      std::erase_if(reported, [now](const auto& entry) { return entry.second.idle(now); });
+    const bool own = reported.contains(remote_address) || reported.size() < reported_addresses_max;
+    const auto left_out = reported[own ? remote_address : std::string()].next(now);
+    if (!left_out) return;
+    events.on_login_failed(remote_address, {reason.code, reason.text + left_out_text(*left_out)});
   }
   void on_cold_reset(const std::string& target_name) override {
     end_sessions("", target_name,
@@ -186,7 +187,7 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
   SessionRegistry registry;
   ConnectionCaps caps;
   std::set<SessionId> opened;
-  std::map<std::string, TimePoint> reported;
+  std::map<std::string, ReportLimit> reported;  // by address
   std::list<std::shared_ptr<Ending>> endings;
   bool shutting_down = false;
 };

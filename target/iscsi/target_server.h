@@ -50,7 +50,7 @@ class ServerEvents {
  public:
   virtual void on_session_opened(const SessionInfo& session) = 0;
   virtual void on_session_closed(const SessionInfo& session, const Error& reason) = 0;
-  // A login that did not become a session; at most one report per second and address.
+  // A login that did not become a session; limited by address (ReportLimit).
   virtual void on_login_failed(const std::string& remote_address, const Error& reason) = 0;
 
  protected:

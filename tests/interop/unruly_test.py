@@ -2,6 +2,7 @@
 """An initiator that is let in and then breaks the rules: each time a clear answer or the end of its connection, and nothing else
 happens: not a byte of it is on the disk, and the next one is served."""
 import pathlib
+import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
@@ -12,6 +13,7 @@ from raw_initiator import RawInitiator
 block = 512
 old = b"a" * (16 * block)
 response, r2t, reject = 0x21, 0x31, 0x3f
+command_not_supported = 0x05  # reason of a Reject
 illegal_request = 0x05
 invalid_field_in_information_unit = (illegal_request, 0x0e, 0x03)
 
@@ -52,6 +54,32 @@ class Unruly(t.TargetTest):
         while answer is not None:
             self.assertEqual(answer.opcode, reject)
             answer = peer.receive()
+
+    def test_an_unknown_opcode_is_rejected_and_the_session_goes_on(self):
+        for opcode, data in ((0x07, b""), (0x1f, b"x" * 300), (0x1c | 0x40, b"")):
+            with self.subTest(opcode=hex(opcode)):
+                peer = self.connect()
+                header = struct.pack(">BBHI8sIIIIxxxxxxxxxxxxxxxx", opcode, 0x80, 0, len(data), bytes(8), 77, 0xffffffff,
+                                     peer.cmd_sn, peer.stat_sn)
+                peer.send(header, data)
+                if not opcode & 0x40:
+                    peer.cmd_sn += 1
+                answer = peer.receive()
+                self.assertEqual((answer.opcode, answer.header[2]), (reject, command_not_supported))
+                self.assertEqual(answer.data, header)
+                self.unchanged(peer)
+
+    def test_endless_unknown_opcodes_end_the_connection(self):
+        peer = self.connect()
+        header = struct.pack(">BBHI8sIIIIxxxxxxxxxxxxxxxx", 0x5f, 0x80, 0, 0, bytes(8), 77, 0xffffffff, peer.cmd_sn, peer.stat_sn)
+        peer.send(header)
+        try:
+            peer.socket.sendall(header * 10000)
+        except OSError:
+            pass
+        self.ends(peer)
+        self.unchanged()
+        self.assertLess(self.boxes.logs().count("is not one of iSCSI's"), 10)
 
     def test_data_out_with_a_wrong_data_sn_ends_the_connection_and_writes_nothing(self):
         # As the suite of libiscsi has it: 0 twice, 27, -1, and the two in reverse order.

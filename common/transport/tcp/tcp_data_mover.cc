@@ -303,6 +303,9 @@ TcpDataMover::Parsed TcpDataMover::parse() {
 
 void TcpDataMover::on_header() {
   Result<iscsi::Pdu> decoded = iscsi::decode_bhs(framer_.bhs());
+  unknown_opcode_ = !decoded && role_ == Role::target && full_feature_ &&
+                    iscsi::is_from_initiator(iscsi::bhs_opcode(framer_.bhs()));
+  if (unknown_opcode_) return framer_.drop_data();
   if (!decoded) return close_now(bad(decoded.error()));
   pdu_ = *decoded;
   if (is_from_initiator(pdu_) == (role_ == Role::initiator)) {
@@ -333,6 +336,12 @@ void TcpDataMover::place(Bytes destination) {
 }
 
 void TcpDataMover::on_pdu() {
+  if (unknown_opcode_) {
+    in_upcall_of_pdu_ = true;
+    events_->on_unknown_opcode(framer_.bhs());
+    in_upcall_of_pdu_ = false;
+    return;
+  }
   if (const auto* data_in = std::get_if<iscsi::DataIn>(&pdu_)) return on_data_in(*data_in);
   if (std::holds_alternative<iscsi::DataOut>(pdu_)) return on_data_out();
   if (const auto* r2t = std::get_if<iscsi::R2t>(&pdu_)) return on_r2t(*r2t);

@@ -107,6 +107,7 @@ class TcpDataMover final : public DataMover, private ByteStreamEvents, private D
   iscsi::NegotiatedParameters parameters_;
   bool full_feature_ = false;
   bool parameters_changed_ = false;  // the framer does not know yet
+  bool unknown_opcode_ = false;      // the PDU under way has one; pdu_ does not hold it
   bool in_upcall_of_pdu_ = false;    // data() of the framer is lent to an upcall
 
   TargetTransferTable target_tasks_;

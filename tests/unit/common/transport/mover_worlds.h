@@ -47,6 +47,10 @@ class Recorder final : public DataMoverEvents {
                         received.data_out_bytes});
     if (control_hook) control_hook(controls.back());
   }
+  void on_unknown_opcode(ConstBytes header) override {
+    note_upcall();
+    unknown.emplace_back(header.begin(), header.end());
+  }
   void on_transfer_done(TaskHandle task) override {
     note_upcall();
     transfers_done.push_back(task);
@@ -64,6 +68,7 @@ class Recorder final : public DataMoverEvents {
   }
 
   std::vector<Control> controls;
+  std::vector<std::vector<std::byte>> unknown;  // headers
   std::vector<TaskHandle> transfers_done;
   int alive = 0;
   int times_closed = 0;

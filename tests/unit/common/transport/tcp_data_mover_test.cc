@@ -235,7 +235,22 @@ TEST_F(TcpMover, APduOfTheWrongDirectionEndsTheConnection) {
   expect_closed(Errc::wrong_direction);
 }
 
-TEST_F(TcpMover, AnUnknownOpcodeEndsTheConnection) {
+TEST_F(TcpMover, AnUnknownOpcodeInFullFeaturePhaseIsDroppedAndTold) {
+  begin(Role::target);
+  log_in();
+  auto bytes = Wire::encode(iscsi::TextRequest{}, counting(301));
+  bytes[0] = std::byte{0x1f};
+  wires.send(bytes);
+  wires.send(iscsi::NopOut{});
+  run();
+  EXPECT_FALSE(events.closed);
+  ASSERT_EQ(events.unknown.size(), 1u);
+  EXPECT_EQ(events.unknown[0], std::vector(bytes.begin(), bytes.begin() + iscsi::bhs_bytes));
+  ASSERT_EQ(events.controls.size(), 1u) << "what follows is read as ever";
+  EXPECT_TRUE(std::holds_alternative<iscsi::NopOut>(events.controls[0].pdu));
+}
+
+TEST_F(TcpMover, AnUnknownOpcodeEndsTheConnectionInTheLoginPhase) {
   begin(Role::target);
   auto bytes = Wire::encode(iscsi::NopOut{});
   bytes[0] = std::byte{0x1f};
