@@ -53,6 +53,23 @@ void DiskManager::addresses_changed(const std::string& peer) {
   }
 }
 
+void DiskManager::leave_dead_interfaces() {
+  const auto interfaces = net::list_interfaces();
+  if (!interfaces) return;
+  std::vector<std::string> usable;
+  for (const net::Interface& interface : *interfaces)
+    if (interface.up) usable.push_back(interface.name);
+  for (const auto& [name, running] : running_) {
+    const auto record = state_.disks.find(name);
+    if (record == state_.disks.end()) continue;
+    const bool another_way = std::ranges::any_of(record->second.portals, [&](const auto& portal) {
+      return portal.interface_name.empty() || std::ranges::count(usable, portal.interface_name) > 0;
+    });
+    if (another_way)
+      running.cell->with_disk([usable](Disk& disk) { disk.use_only_interfaces(usable); });
+  }
+}
+
 void DiskManager::start() {
   for (const auto& [name, record] : state_.disks) {
     if (record.phase != DiskRecord::Phase::ready) continue;

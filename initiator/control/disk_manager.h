@@ -52,6 +52,8 @@ class DiskManager final : private DiskCellEvents {
   void remove(const std::string& name, StatusDone done);  // and its LUN
   // Addresses came or went, of `peer` or (empty) of this box.
   void addresses_changed(const std::string& peer);
+  // Links of this box came or went: a disk with another way leaves one that is dead.
+  void leave_dead_interfaces();
   // Closes all disks without forgetting them. No disk is brought up any more.
   void shutdown(std::function<void()> done);
 

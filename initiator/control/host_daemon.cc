@@ -108,7 +108,10 @@ Status run_host_daemon(const HostConfig& config) {
       std::chrono::duration_cast<std::chrono::seconds>(wall_now().time_since_epoch()).count());
   AdminService service({reactor, peers, disks, events, *shard_list.front(), about});
 
-  Timer address_timer(reactor, [&] { disks.addresses_changed(""); });
+  Timer address_timer(reactor, [&] {
+    disks.leave_dead_interfaces();
+    disks.addresses_changed("");
+  });
   auto address_watch = net::AddressWatch::open();
   if (!address_watch) log::warn("{}", address_watch.error().text);
   std::unique_ptr<FdWatch> address_news;

@@ -126,6 +126,14 @@ void Disk::Impl::reconnect() {
   supervisor_.reconnect();
 }
 
+void Disk::Impl::use_only_interfaces(const std::vector<std::string>& usable) {
+  if (!online_ || supervisor_.path() == nullptr) return;
+  const std::string& bound = supervisor_.path()->endpoint.interface_name;
+  if (bound.empty() || std::find(usable.begin(), usable.end(), bound) != usable.end()) return;
+  log_.warn("interface {} is gone or has no carrier: going another way", bound);
+  reconnect();
+}
+
 void Disk::Impl::forget_identity() {
   if (channel_ != nullptr) return;  // it is that LUN right now
   log_.warn("the identity of the LUN is forgotten by request; what waited for it fails");
@@ -416,6 +424,9 @@ void Disk::disconnect() {
 }
 void Disk::reconnect() {
   impl_->reconnect();
+}
+void Disk::use_only_interfaces(const std::vector<std::string>& usable) {
+  impl_->use_only_interfaces(usable);
 }
 void Disk::take_over(const Error& reason) {
   impl_->take_over(reason);

@@ -79,6 +79,9 @@ class Disk final : public BlockDevice {
   // An orderly new session with the same ISID under load, with no I/O error. Tries the paths from
   // the best on. While not connected: tries again now.
   void reconnect();
+  // Of this box. A session that is bound to another one is moved now: its silence would tell of the
+  // loss only after the keepalive's time.
+  void use_only_interfaces(const std::vector<std::string>& usable);
   // Another host has the LUN now (the control channel says so): like disconnect(), shown as such.
   void take_over(const Error& reason);
   // It must not be used for a reason that lies outside of it: failed until connect().

@@ -33,6 +33,7 @@ class Disk::Impl final : private SupervisorClient, private ChannelCommandOwner, 
   void forget_identity();
   void disconnect();
   void reconnect();
+  void use_only_interfaces(const std::vector<std::string>& usable);
   void take_over(const Error& reason);
   void refuse(const Error& reason);
   void detach(std::function<void()> done);
