@@ -34,7 +34,8 @@ void Buffer::reset() {
   bytes_ = {};
 }
 
-BufferPool::BufferPool(size_t memory_max_bytes) : memory_max_bytes_(memory_max_bytes) {}
+BufferPool::BufferPool(size_t memory_max_bytes, SlabDirectory* directory)
+    : memory_max_bytes_(memory_max_bytes), directory_(directory) {}
 
 BufferPool::~BufferPool() {
   VJBOD_CHECK(lent_bytes_ == 0, "{} bytes of buffers are still lent", lent_bytes_);
@@ -60,6 +61,7 @@ Buffer BufferPool::acquire(size_t size_bytes) {
     held_bytes_ += slab_bytes;
     ++slab_count_[size_class];
     free_[size_class].reserve(std::bit_ceil(slab_count_[size_class]));  // for all to come back to
+    if (directory_ != nullptr) directory_->add({slab, slab_bytes});
   }
   lent_bytes_ += slab_bytes;
   return Buffer(*this, Bytes(slab, slab_bytes), size_class);
@@ -74,6 +76,7 @@ void BufferPool::trim(size_t keep_bytes) {
   for (size_t size_class = class_bytes.size(); size_class-- > 0;) {
     auto& slabs = free_[size_class];
     while (!slabs.empty() && held_bytes_ > keep_bytes) {
+      if (directory_ != nullptr) directory_->remove({slabs.back(), class_bytes[size_class]});
       munmap(slabs.back(), class_bytes[size_class]);
       slabs.pop_back();
       --slab_count_[size_class];

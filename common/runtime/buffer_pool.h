@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Page-aligned I/O memory of one shard: fixed slabs in a few size classes, reused without
-// allocation, bounded in total, and given back to the kernel when idle. A data mover can register
-// the regions once (RDMA).
+// allocation, bounded in total, and given back to the kernel when idle. Where a directory is given,
+// a data mover finds the slabs there and can register each once (RDMA).
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/bytes.h"
+#include "common/runtime/slab_directory.h"
 
 namespace vjbod {
 
@@ -44,7 +45,8 @@ class BufferPool {
                                                         size_t{256} << 10, size_t{1} << 20};
   static constexpr size_t slab_bytes_max = class_bytes.back();
 
-  explicit BufferPool(size_t memory_max_bytes);
+  // `directory` outlives the pool; its thread is the pool's.
+  explicit BufferPool(size_t memory_max_bytes, SlabDirectory* directory = nullptr);
   ~BufferPool();  // every buffer must have come back
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
@@ -63,6 +65,7 @@ class BufferPool {
   void give_back(std::byte* slab, size_t size_class);
 
   size_t memory_max_bytes_;
+  SlabDirectory* directory_;
   size_t lent_bytes_ = 0;
   size_t held_bytes_ = 0;                                // lent and free
   std::array<size_t, class_bytes.size()> slab_count_{};  // lent and free

@@ -11,6 +11,7 @@
 #include "common/base/intrusive_list.h"
 #include "common/base/random.h"
 #include "common/runtime/clock.h"
+#include "common/runtime/slab_directory.h"
 #include "common/runtime/timer_queue.h"
 
 namespace vjbod {
@@ -54,6 +55,7 @@ class Reactor {
   }
   TimerQueue& timers() { return timers_; }
   Random& random() { return random_; }
+  SlabDirectory& slabs() { return slabs_; }
 
  protected:
   explicit Reactor(uint64_t random_seed) : random_(random_seed) {}
@@ -71,6 +73,7 @@ class Reactor {
 
  private:
   TimerQueue timers_;
+  SlabDirectory slabs_;
   Random random_;
   IntrusiveList<Deferred, Deferred> deferred_;
 };

@@ -10,7 +10,7 @@
 namespace vjbod {
 
 Shard::Shard(std::string name, int core, uint64_t random_seed, size_t buffer_memory_max_bytes)
-    : reactor_(random_seed), buffers_(buffer_memory_max_bytes) {
+    : reactor_(random_seed), buffers_(buffer_memory_max_bytes, &reactor_.slabs()) {
   thread_ = std::thread([this, core, thread_name = std::move(name)] {
     pthread_setname_np(pthread_self(), thread_name.substr(0, 15).c_str());
     sigset_t all;

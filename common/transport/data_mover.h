@@ -56,6 +56,8 @@ struct Capabilities {
   bool rdma_extensions = false;                        // RDMAExtensions=Yes
   bool requires_initial_r2t = true;                    // InitialR2T=Yes must be the outcome
   uint32_t max_recv_data_segment_length = 256 * 1024;  // bytes we declare
+  // What the peer really takes in one PDU of a normal session, whatever it declares; 0: that.
+  uint32_t peer_data_segment_length_max = 0;
 };
 
 // Sequence numbers as they stand now, owned by the session, read by the mover whenever it makes a

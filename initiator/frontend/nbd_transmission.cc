@@ -28,7 +28,7 @@ Transmission::Transmission(const BlockGeometry& geometry, bool structured_replie
       structured_(structured_replies),
       reactor_(reactor),
       progress_(progress),
-      pool_(memory_bytes_max + staging_bytes),
+      pool_(memory_bytes_max + staging_bytes, &reactor.slabs()),
       requests_(std::make_unique<Request[]>(requests_max)),
       pieces_(std::make_unique<Piece[]>(pieces_max)) {
   for (size_t i = requests_max; i-- > 0;) {

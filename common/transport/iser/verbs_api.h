@@ -216,8 +216,10 @@ class Fabric {
   virtual Result<std::unique_ptr<Connection>> make_connection() = 0;
   virtual Result<std::unique_ptr<Acceptor>> listen(const std::string& address, uint16_t port,
                                                    int backlog, AcceptorEvents& events) = 0;
+  // Makes ready what hand_over() needs on the other side. On the fabric's own thread.
+  virtual Status prepare() { return {}; }
   // Moves a request that came here to the fabric of another reactor. Called on this fabric's
-  // thread; then adopt() on the other one's.
+  // thread, after prepare() on the other one; then adopt() on the other one's.
   virtual Status hand_over(Incoming& incoming, Fabric& to) = 0;
   virtual std::unique_ptr<Connection> adopt(std::unique_ptr<Incoming> incoming) = 0;
 };

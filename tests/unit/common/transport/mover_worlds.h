@@ -19,6 +19,7 @@
 #include "common/transport/memory/memory_data_mover.h"
 #include "common/transport/tcp/asio_stream.h"
 #include "common/transport/tcp/tcp_data_mover.h"
+#include "tests/support/iser_pair.h"
 
 namespace vjbod::transport {
 
@@ -88,6 +89,7 @@ class Recorder final : public DataMoverEvents {
 template <DataPlacement placement>
 class MemoryWorld {
  public:
+  static constexpr bool tells_what_was_fetched = true;
   static void adjust(iscsi::NegotiatedParameters&) {}
   MemoryWorld() : pair_(make_memory_pair(reactor_, {.placement = placement})) {}
 
@@ -155,6 +157,7 @@ enum class TcpFlavour { plain, digests, small_segments };
 template <TcpFlavour flavour>
 class TcpWorld {
  public:
+  static constexpr bool tells_what_was_fetched = true;
   static void adjust(iscsi::NegotiatedParameters& parameters) {
     if (flavour == TcpFlavour::digests) parameters.header_digest = parameters.data_digest = true;
     if (flavour == TcpFlavour::small_segments) {
@@ -200,6 +203,53 @@ class TcpWorld {
   AsioReactor reactor_{1};
   int initiator_fd_ = -1;
   StallingStream* initiator_stream_ = nullptr;
+  std::unique_ptr<DataMover> initiator_, target_;
+};
+
+enum class IserFlavour { windows, regions, small_messages };
+
+// Over RDMA devices in memory: with memory windows, without, and with devices whose messages are
+// so short that each transfer takes several.
+template <IserFlavour flavour>
+class IserWorld {
+ public:
+  // An initiator does not see the target's RDMA Reads.
+  static constexpr bool tells_what_was_fetched = false;
+  static void adjust(iscsi::NegotiatedParameters&) {}
+
+  IserWorld() : pair_(options()) {
+    initiator_ = std::move(pair_.initiator);
+    target_ = std::move(pair_.target);
+  }
+  ~IserWorld() {
+    initiator_.reset();
+    target_.reset();
+    for (const rdma::FakeDevice* device : {&pair_.initiator_device, &pair_.target_device}) {
+      EXPECT_EQ(device->regions.size(), 0U);
+      EXPECT_EQ(device->windows, 0U);
+      EXPECT_EQ(device->queues, 0U);
+    }
+  }
+
+  std::unique_ptr<DataMover>& initiator() { return initiator_; }
+  std::unique_ptr<DataMover>& target() { return target_; }
+  bool run_until(const std::function<bool()>& done) {
+    return pair_.reactor.run_until(done, std::chrono::seconds(60));
+  }
+  void settle() { pair_.reactor.advance(std::chrono::seconds(5)); }
+  void cut() { pair_.network.sever(); }
+  void stall_initiator() { pair_.network.stall(); }
+
+ private:
+  static IserPairOptions options() {
+    IserPairOptions options;
+    options.memory_windows = flavour == IserFlavour::windows;
+    if (flavour == IserFlavour::small_messages) options.message_bytes_max = 10001;
+    options.initiator.data_segment_bytes = options.target.data_segment_bytes = 64 * 1024;
+    return options;
+  }
+
+  IserPair pair_;
   std::unique_ptr<DataMover> initiator_, target_;
 };
 
