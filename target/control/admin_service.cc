@@ -355,6 +355,19 @@ AdminService::Unary* AdminService::SetFault(Context* context, const v1::SetFault
                      [this, request](auto answer) { answer.finish(set_fault(*request)); });
 }
 
+AdminService::Unary* AdminService::TraceLun(Context* context, const v1::NameRequest* request,
+                                            v1::LunTrace* response) {
+  return handle_call(
+      parts_.reactor, context, response, [this, request](Answer<v1::LunTrace> answer) {
+        Result<backstore::FilterControls> controls = parts_.luns.fault_controls(request->name());
+        if (!controls) return answer.fail(controls.error());
+        answer.response().set_finished(controls->trace->finished_ops());
+        for (const backstore::TraceEntry& entry : controls->trace->entries())
+          answer.response().add_entries(backstore::text_of(entry));
+        answer.ok();
+      });
+}
+
 Status AdminService::set_fault(const v1::SetFaultRequest& request) {
   Result<backstore::FilterControls> controls = parts_.luns.fault_controls(request.lun());
   if (!controls) return fail(controls.error());

@@ -55,6 +55,8 @@ class AdminService final : public v1::TargetAdmin::CallbackService {
                                               const v1::EventsRequest* request) override;
   Unary* SetFault(Context* context, const v1::SetFaultRequest* request,
                   v1::Empty* response) override;
+  Unary* TraceLun(Context* context, const v1::NameRequest* request,
+                  v1::LunTrace* response) override;
 
  private:
   Status create_token(uint32_t ttl_s, v1::PairToken& response);

@@ -92,10 +92,18 @@ void read_pools(ConfigTable& root, TargetConfig& result) {
     table.text("path", pool.path);
     if (Status valid = config::check_name("pool name", pool.name); !valid)
       table.reject("name", valid.error().text);
-    if (kind != "directory") table.reject("kind", "allowed is \"directory\"");
-    if (!pool.path.starts_with('/')) table.reject("path", "must be an absolute path");
+    if (kind == "block")
+      pool.kind = PoolConfig::Kind::block;
+    else if (kind == "memory")
+      pool.kind = PoolConfig::Kind::memory;
+    else if (kind != "directory")
+      table.reject("kind", "allowed are \"directory\", \"block\" and \"memory\"");
+    const bool has_path = pool.kind != PoolConfig::Kind::memory;
+    if (has_path && !pool.path.starts_with('/')) table.reject("path", "must be an absolute path");
+    if (!has_path && !pool.path.empty()) table.reject("path", "a pool in memory has none");
     if (!names.insert(pool.name).second) table.reject("name", "another pool has this name");
-    if (!paths.insert(pool.path).second) table.reject("path", "another pool has this path");
+    if (has_path && !paths.insert(pool.path).second)
+      table.reject("path", "another pool has this path");
     result.pools.push_back(std::move(pool));
   }
 }
@@ -215,6 +223,15 @@ Result<TargetConfig> load_config(const std::string& path) {
 
 Result<TargetConfig> parse_config(std::string_view text, const std::string& file_name) {
   return read(ConfigReader::parse(text, file_name));
+}
+
+const char* name_of(PoolConfig::Kind kind) {
+  switch (kind) {
+    case PoolConfig::Kind::directory: return "directory";
+    case PoolConfig::Kind::block: return "block";
+    case PoolConfig::Kind::memory: return "memory";
+  }
+  return "directory";
 }
 
 }  // namespace vjbod::target

@@ -20,9 +20,16 @@ struct PortalConfig {
 };
 
 struct PoolConfig {
+  enum class Kind {
+    directory,  // LUNs are files in it
+    block,      // one LUN, on the whole of a block device
+    memory,     // LUNs that end with the daemon: for tests and benchmarks
+  };
   std::string name;
-  std::string path;  // of kind "directory"
+  std::string path;  // of the directory or the device; empty for memory
+  Kind kind = Kind::directory;
 };
+const char* name_of(PoolConfig::Kind kind);
 
 struct TargetConfig {
   static constexpr size_t portals_max = 32;

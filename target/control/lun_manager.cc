@@ -107,7 +107,7 @@ std::vector<std::string> LunManager::clear_doomed() {
   std::vector<std::string> remarks;
   std::set<DoomedFile> cleared;
   for (const DoomedFile& doomed : store_.state().doomed) {
-    Result<backstore::DirectoryPool*> pool = pools_.find(doomed.pool);
+    Result<LunPool*> pool = pools_.find(doomed.pool);
     Status removed = pool ? (*pool)->remove(doomed.file) : Status(fail(pool.error()));
     if (removed || removed.error().code == backstore::Errc::not_found) {
       cleared.insert(doomed);
@@ -127,11 +127,12 @@ std::vector<std::string> LunManager::clear_doomed() {
 }
 
 Result<LunManager::OpenLun> LunManager::open(const LunRecord& record, bool may_have_grown) {
-  Result<backstore::DirectoryPool*> pool = pools_.find(record.pool);
+  Result<LunPool*> pool = pools_.find(record.pool);
   if (!pool) return fail(pool.error());
-  backstore::BackstoreConfig config;
-  config.kind = backstore::BackstoreKind::file;
-  config.path = (*pool)->path_of(uuid_text(record.uuid));
+  Result<backstore::BackstoreConfig> described =
+      (*pool)->describe(uuid_text(record.uuid), record.size_bytes);
+  if (!described) return fail(described.error());
+  backstore::BackstoreConfig& config = *described;
   config.block_bytes = record.block_size;
   config.cache = config_.cache;
   config.thick = record.thick;
@@ -139,14 +140,14 @@ Result<LunManager::OpenLun> LunManager::open(const LunRecord& record, bool may_h
   if (config_.allow_test_faults) {
     config.filters.push_back({.kind = backstore::FilterKind::error});
     config.filters.push_back({.kind = backstore::FilterKind::delay});
+    config.filters.push_back({.kind = backstore::FilterKind::trace});
   }
   Result<std::shared_ptr<backstore::Backstore>> opened = backstore::open_backstore(config);
   if (!opened) return fail(control_error(opened.error()));
   const uint64_t size_bytes = (*opened)->geometry().size_bytes;
   // A larger file is a growth that was not recorded any more; a smaller one has lost data.
   if (size_bytes < record.size_bytes || (size_bytes > record.size_bytes && !may_have_grown))
-    return fail(Errc::other,
-                "its file {} has {} bytes and not the {} on record; restore it from a backup",
+    return fail(Errc::other, "{} has {} bytes and not the {} on record; restore it from a backup",
                 config.path, size_bytes, record.size_bytes);
   OpenLun lun;
   lun.controls = backstore::filter_controls(**opened);
@@ -216,7 +217,7 @@ Status LunManager::create(LunSpecification specification) {
                 record.binding ? ", bound to " + record.binding->host : "");
   }
   if (Status valid = check_new(specification); !valid) return valid;
-  Result<backstore::DirectoryPool*> pool = pools_.find(specification.pool);
+  Result<LunPool*> pool = pools_.find(specification.pool);
   if (!pool) return fail(pool.error());
 
   LunRecord record;
@@ -243,7 +244,7 @@ Status LunManager::create(LunSpecification specification) {
     }
     return fail(control_error(std::move(error)));
   };
-  Result<std::string> made = (*pool)->create(file.file, record.size_bytes, record.thick);
+  Status made = (*pool)->create(file.file, record.size_bytes, record.thick);
   if (!made) return give_up(made.error());
   Result<OpenLun> lun = open(record, false);
   if (!lun) return give_up(lun.error());

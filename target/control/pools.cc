@@ -6,25 +6,25 @@
 namespace vjbod::target {
 
 Pools::Pools(std::vector<PoolConfig> configs) {
-  for (PoolConfig& config : configs) pools_.push_back({std::move(config), std::nullopt});
+  for (PoolConfig& config : configs) pools_.push_back({std::move(config), nullptr});
 }
 
-Result<backstore::DirectoryPool*> Pools::find(const std::string& name) {
+Result<LunPool*> Pools::find(const std::string& name) {
   std::string known;
   for (Pool& pool : pools_) {
     known += known.empty() ? "" : ", ";
     known += pool.config.name;
     if (pool.config.name != name) continue;
-    if (!pool.directory) {
-      Result<backstore::DirectoryPool> opened = backstore::DirectoryPool::open(pool.config.path);
+    if (pool.opened == nullptr) {
+      Result<std::unique_ptr<LunPool>> opened = open_lun_pool(pool.config);
       if (!opened) {
         Error error = control_error(opened.error());
         error.text = fmt::format("pool {}: {}", name, error.text);
         return fail(std::move(error));
       }
-      pool.directory = std::move(*opened);
+      pool.opened = std::move(*opened);
     }
-    return &*pool.directory;
+    return pool.opened.get();
   }
   return fail(rpc::Errc::not_found, "there is no pool {}; the pools of this box are: {}", name,
               known.empty() ? "none" : known);
@@ -35,12 +35,12 @@ std::vector<PoolStatus> Pools::list() {
   for (const Pool& pool : pools_) {
     PoolStatus& status = result.emplace_back();
     status.config = pool.config;
-    Result<backstore::DirectoryPool*> directory = find(pool.config.name);
-    if (!directory) {
-      status.error = directory.error().text;
+    Result<LunPool*> opened = find(pool.config.name);
+    if (!opened) {
+      status.error = opened.error().text;
       continue;
     }
-    Result<backstore::DirectoryPool::Space> space = (*directory)->space();
+    Result<LunPool::Space> space = (*opened)->space();
     if (space)
       status.space = *space;
     else

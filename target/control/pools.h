@@ -4,21 +4,20 @@
 // disk.
 #pragma once
 
-#include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/result.h"
-#include "target/backstore/directory_pool.h"
 #include "target/control/config.h"
+#include "target/control/lun_pool.h"
 
 namespace vjbod::target {
 
 struct PoolStatus {
   PoolConfig config;
-  backstore::DirectoryPool::Space space;  // zeros when there is an error
-  std::string error;                      // empty: in order
+  LunPool::Space space;  // zeros when there is an error
+  std::string error;     // empty: in order
 };
 
 class Pools {
@@ -26,14 +25,14 @@ class Pools {
   explicit Pools(std::vector<PoolConfig> configs);
 
   // The pool, opened if need be. not_found when the configuration has none of this name.
-  Result<backstore::DirectoryPool*> find(const std::string& name);
+  Result<LunPool*> find(const std::string& name);
   // In the configuration's order.
   std::vector<PoolStatus> list();
 
  private:
   struct Pool {
     PoolConfig config;
-    std::optional<backstore::DirectoryPool> directory;
+    std::unique_ptr<LunPool> opened;
   };
   std::vector<Pool> pools_;
 };

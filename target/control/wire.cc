@@ -39,7 +39,7 @@ void fill(const LunStatus& lun, const SessionCounts& sessions, v1::Lun& message)
 
 void fill(const PoolStatus& pool, const TargetState& state, bool with_path, v1::Pool& message) {
   message.set_name(pool.config.name);
-  message.set_kind("directory");
+  message.set_kind(name_of(pool.config.kind));
   if (with_path) message.set_path(pool.config.path);
   message.set_size_bytes(pool.space.total_bytes);
   message.set_free_bytes(pool.space.free_bytes);

@@ -159,7 +159,7 @@ class Boxes:
         for name in ("pool", "target", "host", "nbd"):
             (self.dir / name).mkdir()
         self.ports = {}
-        self.target_extra = target_extra
+        self.target_extra, self.pools_extra = target_extra, ""
         self.write_target_config()
         (self.dir / "host.toml").write_text(f"""
 name = "nas1"
@@ -188,6 +188,7 @@ listen = "{self.control}:{self.ports.get('control', 0)}"
 name = "tank"
 kind = "directory"
 path = "{self.dir}/pool"
+{self.pools_extra}
 """)
 
     def start_target(self):

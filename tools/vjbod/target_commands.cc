@@ -429,6 +429,23 @@ void add_fault_commands(CLI::App& app, Registry& registry) {
     one.set_once(error_flags->once);
     return call_for_nothing(options, &Stub::SetFault, request);
   });
+  auto* trace = fault->add_subcommand("trace", "The last operations at a LUN's backstore");
+  auto traced = argument(trace, "lun", "Name of the LUN");
+  registry.add(trace, [&options, traced]() -> Outcome {
+    v1::NameRequest request;
+    request.set_name(*traced);
+    auto answer = target(options).call(&Stub::TraceLun, request);
+    if (!answer) return fail(std::move(answer).error());
+    if (options.output == OutputFormat::json) {
+      Json entries = Json::array();
+      for (const std::string& entry : answer->entries()) entries.push_back(entry);
+      std::cout << dump(
+          Json{{"schema", 1}, {"finished", answer->finished()}, {"entries", entries}});
+    } else {
+      for (const std::string& entry : answer->entries()) std::cout << entry << "\n";
+    }
+    return 0;
+  });
   auto* clear = fault->add_subcommand("clear", "End every fault of a LUN");
   auto lun = argument(clear, "lun", "Name of the LUN");
   registry.add(clear, [&options, lun]() -> Outcome {

@@ -75,6 +75,20 @@ TEST(TargetConfig, PoolsHaveDifferentNamesAndPaths) {
                   .find("another pool has this path") != std::string::npos);
 }
 
+TEST(TargetConfig, APoolInMemoryHasNoPathAndOneOnADeviceHas) {
+  const auto config = parse_config(
+      "name = \"a\"\n[[pool]]\nname = \"m\"\nkind = \"memory\"\n[[pool]]\nname = \"n\"\nkind = "
+      "\"memory\"\n[[pool]]\nname = \"b\"\nkind = \"block\"\npath = \"/dev/vdb\"\n",
+      "target.toml");
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_EQ(config->pools[0].kind, PoolConfig::Kind::memory);
+  EXPECT_EQ(config->pools[2].kind, PoolConfig::Kind::block);
+  EXPECT_TRUE(error_of("name = \"a\"\n[[pool]]\nname = \"m\"\nkind = \"memory\"\npath = \"/m\"\n")
+                  .find("a pool in memory has none") != std::string::npos);
+  EXPECT_TRUE(error_of("name = \"a\"\n[[pool]]\nname = \"b\"\nkind = \"block\"\n")
+                  .find("must be an absolute path") != std::string::npos);
+}
+
 TEST(TargetConfig, TheLongestNamesStillGiveAnIscsiName) {
   Result<TargetConfig> config =
       parse_config("name = \"" + std::string(63, 'n') + "\"", "target.toml");
