@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a disk: detached, or deleted with its LUN, or closed with the daemon.
+#include <filesystem>
+
 #include "common/rpc/errc.h"
 #include "initiator/control/disk_manager.h"
 
@@ -13,6 +15,7 @@ void DiskManager::forget(const std::string& name, LunEnding ending, StatusDone d
     return;
   }
   const std::string id = (*record)->uuid;
+  const std::string unflushed = unflushed_path(**record);
   const FarewellRecord farewell = Farewells::of(**record, ending);
   const bool peer_knows_it = state_.peers.contains(farewell.peer) && !farewell.lun.empty();
   auto saved = state_.change([&](HostState& state) {
@@ -23,6 +26,8 @@ void DiskManager::forget(const std::string& name, LunEnding ending, StatusDone d
     done(fail(saved.error()));
     return;
   }
+  std::error_code ignored;  // it means nothing without its disk
+  std::filesystem::remove(unflushed, ignored);
   event(rpc::Severity::info, "disk-detached", name, name + " is detached");
   farewells_.tell(id, [this, id, farewell, ending, done = std::move(done)](vjbod::Status told) {
     if (told || ending == LunEnding::let_go) {

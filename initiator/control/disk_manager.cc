@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/boot_id.h"
 #include "common/config/values.h"
 #include "common/iscsi/errc.h"
 #include "common/rpc/errc.h"
@@ -157,6 +158,23 @@ std::string DiskManager::socket_path(const std::string& name) const {
   return config_.exports.socket_dir + "/" + name + ".sock";
 }
 
+// By the disk's UUID: a later disk of that name has another record.
+std::string DiskManager::unflushed_path(const DiskRecord& record) const {
+  return config_.exports.socket_dir + "/" + record.uuid + ".unflushed";
+}
+
+UnflushedRecord DiskManager::open_unflushed(const DiskRecord& record) {
+  auto opened = UnflushedRecord::open(unflushed_path(record), kernel_boot_id());
+  if (opened) return std::move(*opened);
+  // The disk is of more use without it than not at all.
+  event(
+      rpc::Severity::error, "unflushed-not-recorded", record.name,
+      fmt::format("{}; if the daemon is restarted together with the target's machine, writes that "
+                  "are lost go unnoticed",
+                  opened.error().text));
+  return {};
+}
+
 DiskManager::Running& DiskManager::run(const DiskRecord& record,
                                        const std::vector<PathCandidate>& paths) {
   HostShard& home = *shards_[next_shard_ % shards_.size()];
@@ -166,7 +184,9 @@ DiskManager::Running& DiskManager::run(const DiskRecord& record,
   }
   ++next_shard_;
   Running& running = running_[record.name];
-  running.cell = DiskCell::make(reactor_, home, std::move(others), disk_config(record, paths),
+  DiskConfig config = disk_config(record, paths);
+  config.unflushed = open_unflushed(record);
+  running.cell = DiskCell::make(reactor_, home, std::move(others), std::move(config),
                                 socket_path(record.name), *this);
   if (!record.portals.empty()) running.host_interface = record.portals.front().interface_name;
   return running;

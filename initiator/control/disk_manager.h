@@ -100,6 +100,8 @@ class DiskManager final : private DiskCellEvents {
   void finish(std::shared_ptr<Job> job, Result<v1::Disk> result);
 
   std::string socket_path(const std::string& name) const;
+  std::string unflushed_path(const DiskRecord& record) const;
+  UnflushedRecord open_unflushed(const DiskRecord& record);
   Running& run(const DiskRecord& record, const std::vector<PathCandidate>& paths);
   DiskConfig disk_config(const DiskRecord& record, const std::vector<PathCandidate>& paths) const;
   SessionConfig session_config(const DiskRecord& record) const;

@@ -56,6 +56,7 @@ Disk::Impl::Impl(Reactor& reactor, const Connectors& connectors, DiskConfig conf
       identity_(config.identity),
       table_(config.commands_max),
       zeros_(static_cast<std::byte*>(std::calloc(1, zeros_bytes)), &std::free),
+      unflushed_(std::move(config.unflushed)),
       shown_since_(reactor.now()),
       timer_(reactor, [this] { on_timer(); }),
       probe_(lun_field_, [this](Result<ProbeResult> result) { probe_done(std::move(result)); }),
@@ -65,6 +66,11 @@ Disk::Impl::Impl(Reactor& reactor, const Connectors& connectors, DiskConfig conf
     geometry_known_ = true;
     geometry_ = *config.geometry;
   }
+  if (unflushed_.unflushed() > 0)
+    log_.info(
+        "{} acknowledged writes were not flushed when the daemon ended; if the target still "
+        "has its cache, they are there",
+        unflushed_.unflushed());
 }
 
 Disk::Impl::~Impl() {
@@ -86,7 +92,7 @@ void Disk::Impl::connect() {
   flush_error_ = 0;
   if (dead_) {
     log_.warn("writes that the target has lost are accepted as lost by request");
-    writes_flushed_ = writes_completed_;
+    unflushed_.forget_unflushed();
   }
   dead_ = false;
   taken_over_ = false;
@@ -138,8 +144,8 @@ void Disk::Impl::forget_identity() {
   if (channel_ != nullptr) return;  // it is that LUN right now
   log_.warn("the identity of the LUN is forgotten by request; what waited for it fails");
   identity_.reset();
-  cache_id_.clear();
-  writes_flushed_ = writes_completed_;
+  unflushed_.forget_unflushed();
+  unflushed_.set_cache_id("");
   drop_waiting_ = true;
   wake();
 }
@@ -200,15 +206,16 @@ void Disk::Impl::probe_done(Result<ProbeResult> result) {
     }
   }
   // Also when it tells none any more: what cannot be known is not taken to be safe.
-  const bool cache_lost = !cache_id_.empty() && cache_id_ != result->cache_id;
-  if (cache_lost && writes_completed_ > writes_flushed_) {
+  const bool cache_lost =
+      !unflushed_.cache_id().empty() && unflushed_.cache_id() != result->cache_id;
+  if (cache_lost && unflushed_.unflushed() > 0) {
+    // The record stays as it is until a person has accepted the loss, over restarts of the daemon.
     dead_ = true;
-    cache_id_ = result->cache_id;
     const Error error{make_error_code(DiskErrc::writes_lost),
                       fmt::format("The target was restarted and has lost its cache while {} "
                                   "acknowledged writes were not flushed; they may be lost. Check "
                                   "what is on the disk, then accept it by `vjbod connect {}`.",
-                                  writes_completed_ - writes_flushed_, name_)};
+                                  unflushed_.unflushed(), name_)};
     log_.error("{}", error.text);
     return supervisor_.writes_lost(error);
   }
@@ -217,7 +224,7 @@ void Disk::Impl::probe_done(Result<ProbeResult> result) {
 }
 
 void Disk::Impl::adopt(const ProbeResult& result) {
-  cache_id_ = result.cache_id;
+  unflushed_.set_cache_id(result.cache_id);
   vendor_ = result.vendor;
   product_ = result.product;
   revision_ = result.revision;
@@ -400,7 +407,7 @@ DiskStatus Disk::Impl::status() const {
   status.vendor = vendor_;
   status.product = product_;
   status.revision = revision_;
-  status.unflushed_writes = writes_completed_ > writes_flushed_;
+  status.unflushed_writes = unflushed_.unflushed() > 0;
   status.counters = counters_;
   status.transitions = machine.transitions().text();
   return status;

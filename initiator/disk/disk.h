@@ -19,6 +19,7 @@
 #include "initiator/disk/block_device.h"
 #include "initiator/disk/disk_identity.h"
 #include "initiator/disk/disk_status.h"
+#include "initiator/disk/unflushed_record.h"
 #include "initiator/session/connectors.h"
 #include "initiator/session/session_config.h"
 #include "initiator/session/transport_plan.h"
@@ -43,6 +44,8 @@ struct DiskConfig {
   std::optional<DiskIdentity> identity;
   // As last known, so that a restarted daemon can export the disk before the target answers.
   std::optional<BlockGeometry> geometry;
+  // What an earlier run of the daemon has left unflushed, and where this one notes its own.
+  UnflushedRecord unflushed;
   bool recovering = false;      // shown as `recovering` until connected
   uint32_t commands_max = 128;  // at the target at the same time
 };

@@ -111,7 +111,6 @@ class Disk::Impl final : private SupervisorClient, private ChannelCommandOwner, 
   bool geometry_known_ = false;
   BlockGeometry geometry_;
   TargetFeatures features_;
-  std::string cache_id_;
   std::string vendor_, product_, revision_;
   std::vector<BlockDeviceObserver*> observers_;
 
@@ -121,9 +120,8 @@ class Disk::Impl final : private SupervisorClient, private ChannelCommandOwner, 
   IntrusiveList<BlockRequest> answered_;  // without the target: with progress.errno_value
   size_t waiting_count_ = 0;
   std::unique_ptr<std::byte, decltype(&std::free)> zeros_;
-  uint64_t writes_completed_ = 0;  // into a volatile cache
-  uint64_t writes_flushed_ = 0;    // of those, covered by a flush
-  int flush_error_ = 0;            // sticks until connect(): what was lost stays lost
+  UnflushedRecord unflushed_;
+  int flush_error_ = 0;  // sticks until connect(): what was lost stays lost
   DiskCounters counters_;
   std::optional<TimePoint> failure_logged_at_;
   uint64_t failures_unlogged_ = 0;

@@ -195,7 +195,7 @@ void Disk::Impl::issue_queued() {
     const ConstBytes zeros(zeros_.get(), zeros_bytes);
     slot->blocks_under_way =
         translate(slot->piece, features_, slot->request->data, zeros, slot->parameters, *slot);
-    if (slot->piece.kind == PieceKind::flush) slot->covers_writes = writes_completed_;
+    if (slot->piece.kind == PieceKind::flush) slot->covers_writes = unflushed_.writes_completed();
     const TimePoint now = reactor_.now();
     slot->request->progress.issued_at = now;
     ++counters_.commands;
@@ -270,12 +270,12 @@ void Disk::Impl::part_done(RequestSlot& slot) {
   slot.trouble_since = {};
   if (piece.kind == PieceKind::flush) {
     if (flush_error_ != 0) return piece_done(slot, flush_error_);
-    writes_flushed_ = std::max(writes_flushed_, slot.covers_writes);
+    unflushed_.flushed(slot.covers_writes);
   } else if (piece.kind != PieceKind::read && geometry_.volatile_cache &&
              !piece.force_unit_access) {
     // Counted per command, not per request: what is done of a request is lost with the cache, too,
     // and is not replayed.
-    ++writes_completed_;
+    unflushed_.write_completed();
   }
   if (piece.finished()) return piece_done(slot, 0);
   table_.retry(slot);

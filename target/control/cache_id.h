@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which cache holds a LUN's writes that are acknowledged and not flushed. Hosts compare it at each
-// login: when it has changed, they know that such writes may be lost. Waits for /proc; any thread.
+// login: when it has changed, they know that such writes may be lost. Pure.
 #pragma once
 
 #include <string>
@@ -9,13 +9,9 @@
 
 namespace vjbod::target {
 
-// The id of the running kernel, which is another one after each start of the machine. Empty when
-// there is none to be read.
-std::string kernel_boot_id(const std::string& path = "/proc/sys/kernel/random/boot_id");
-
-// `instance_id`: of this run of the daemon. What the kernel has got outlives this process, and is
-// lost with the kernel. What only the process has is lost with it; so is, to be on the safe side,
-// what we know no kernel of.
+// `boot_id`: kernel_boot_id(). `instance_id`: of this run of the daemon. What the kernel has got
+// outlives this process, and is lost with the kernel. What only the process has is lost with it; so
+// is, to be on the safe side, what we know no kernel of.
 std::string cache_id(const backstore::BackstoreCapabilities& capabilities,
                      const std::string& boot_id, const std::string& instance_id);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/base/boot_id.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/config/values.h"

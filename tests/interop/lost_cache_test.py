@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A target whose machine was restarted has lost what was acknowledged and not flushed: the disk fails, and says so. A target
-whose daemon alone was restarted has lost nothing, and neither has one that had flushed all."""
+"""A target whose machine was restarted has lost what was acknowledged and not flushed: the disk fails, and says so, also when
+the host's daemon was killed at the same time. A target whose daemon alone was restarted has lost nothing, and neither has one
+that had flushed all."""
 import pathlib
 import subprocess
 import sys
@@ -81,6 +82,43 @@ class LostCache(b.BoxTest):
     def test_a_daemon_that_was_killed_and_started_again_has_lost_nothing(self):
         self.write_without_flush()
         self.restart_target()
+        self.boxes.wait("disk1")
+        self.io("read -P 0x5a 0 1M")
+
+    def restart_both(self):
+        self.boxes.host.kill()
+        self.boxes.target.kill()
+        self.boxes.start_target()
+        self.boxes.start_host()
+
+    def test_a_host_daemon_that_was_killed_at_the_same_time_hides_no_loss(self):
+        self.write_without_flush()
+        self.machine_starts("2")
+        self.restart_both()
+        b.eventually(lambda: self.boxes.disk("disk1")["state"] == "failed", what="failed")
+        self.assertIn("16 acknowledged writes were not flushed", self.boxes.disk("disk1")["note"])
+        self.assertEqual(self.io("read 0 4k", check=False).returncode, 1)
+        # Not even when it is restarted once more, whether killed or in order.
+        self.boxes.host.stop()
+        self.boxes.start_host()
+        b.eventually(lambda: self.boxes.disk("disk1")["state"] == "failed", what="failed again")
+        self.boxes.cli("connect", "disk1")
+        self.boxes.wait("disk1")
+        self.io("write -P 3 8M 4k", "flush", "read -P 3 8M 4k")
+        self.boxes.cli("detach", "disk1")
+        self.assertEqual(list((self.boxes.dir / "nbd").iterdir()), [])
+
+    def test_a_host_daemon_that_was_killed_after_a_flush_fails_nothing(self):
+        self.write_without_flush()
+        self.io("flush")
+        self.machine_starts("2")
+        self.restart_both()
+        self.boxes.wait("disk1")
+        self.io("read -P 0x5a 0 1M")
+
+    def test_both_daemons_killed_lose_nothing_that_the_kernel_has(self):
+        self.write_without_flush()
+        self.restart_both()
         self.boxes.wait("disk1")
         self.io("read -P 0x5a 0 1M")
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "initiator/session/supervisor_machine.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/initiator/disk/disk_fixture.h"
 
 namespace vjbod::initiator {
@@ -488,6 +489,49 @@ TEST_F(DiskReconnect, NoticesAHalfDoneRequestWhoseFirstHalfIsLostWithTheCache) {
   reactor.run_until_idle();
 
   EXPECT_EQ(written.result, EIO);
+}
+
+TEST_F(DiskReconnect, ARestartOfTheDaemonHidesNoLoss) {
+  config.unflushed.set_cache_id("11111111-1111-1111-1111-111111111111");
+  config.unflushed.write_completed();
+  target.cache_id = "22222222-2222-2222-2222-222222222222";
+  make_disk();
+  disk->connect();
+  run_to(DiskState::failed);
+
+  EXPECT_EQ(disk->status().last_error->code, make_error_code(DiskErrc::writes_lost));
+  EXPECT_EQ(read(0, 512).result, std::nullopt);
+  reactor.run_until_idle();
+  EXPECT_EQ(requests.back().result, EIO);
+}
+
+TEST_F(DiskReconnect, ARestartOfTheDaemonAloneIsNoLoss) {
+  config.unflushed.set_cache_id(target.cache_id);
+  config.unflushed.write_completed();
+  connect();
+  EXPECT_TRUE(disk->status().unflushed_writes);
+  flush();
+  reactor.run_until_idle();
+  EXPECT_FALSE(disk->status().unflushed_writes);
+}
+
+TEST_F(DiskReconnect, ALossStaysKnownUntilAPersonAcceptsIt) {
+  test::TempDir dir;
+  const auto record = [&] { return *UnflushedRecord::open(dir / "record", "boot"); };
+  config.unflushed = record();
+  connect();
+  write(0, 512, A);
+  reactor.run_until_idle();
+  target.cache_id = "22222222-2222-2222-2222-222222222222";
+  restart_target();
+  run_to(DiskState::failed);
+  EXPECT_EQ(record().unflushed(), 1U);
+  EXPECT_NE(record().cache_id(), target.cache_id);
+
+  disk->connect();
+  run_to(DiskState::connected);
+  EXPECT_EQ(record().unflushed(), 0U);
+  EXPECT_EQ(record().cache_id(), target.cache_id);
 }
 
 TEST_F(DiskReconnect, APersonMayAcceptTheLoss) {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/control/cache_id.h"
 
-#include <fstream>
-
 #include <gtest/gtest.h>
-
-#include "tests/support/temp_dir.h"
 
 namespace vjbod::target {
 namespace {
@@ -25,20 +21,6 @@ TEST(CacheId, WhatOnlyTheProcessHasIsLostWithTheProcess) {
 
 TEST(CacheId, WithoutAKernelsIdEveryRestartCountsAsALoss) {
   EXPECT_EQ(cache_id({}, "", instance), instance);
-}
-
-TEST(CacheId, TheKernelHasAnId) {
-  EXPECT_EQ(kernel_boot_id().size(), 36U);
-  EXPECT_EQ(kernel_boot_id(), kernel_boot_id());
-}
-
-TEST(CacheId, AFileWithoutAUuidIsNoId) {
-  test::TempDir dir;
-  EXPECT_EQ(kernel_boot_id(dir / "none"), "");
-  std::ofstream(dir / "id") << "not an id\n";
-  EXPECT_EQ(kernel_boot_id(dir / "id"), "");
-  std::ofstream(dir / "id") << boot << "\n";
-  EXPECT_EQ(kernel_boot_id(dir / "id"), boot);
 }
 
 }  // namespace
