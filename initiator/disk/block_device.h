@@ -34,6 +34,7 @@ struct BlockRequest : ListNode<> {
   BlockOperation operation = BlockOperation::read;
   bool force_unit_access = false;  // write, write_zeroes, trim: on stable storage when done
   bool no_hole = false;            // write_zeroes: the space must stay allocated
+  bool fast_only = false;          // write_zeroes: EOPNOTSUPP rather than zeros over the wire
   uint64_t offset_bytes = 0;       // multiples of the block size, inside the device; not for flush
   uint64_t length_bytes = 0;  // any multiple: the disk splits what the target cannot take at once
   Bytes data;                 // read: filled in; write: taken from; length_bytes long

@@ -70,6 +70,9 @@ int Disk::Impl::check(const BlockRequest& request) const {
     return EIO;
   if (modifies(request.operation) && geometry_.read_only) return EROFS;
   if (request.operation == BlockOperation::trim && !geometry_.trim) return EOPNOTSUPP;
+  if (request.operation == BlockOperation::write_zeroes && request.fast_only &&
+      !geometry_.fast_write_zeroes)
+    return EOPNOTSUPP;
   const bool has_data =
       request.operation == BlockOperation::read || request.operation == BlockOperation::write;
   VJBOD_CHECK(!has_data || request.data.size() == request.length_bytes,
@@ -190,8 +193,13 @@ void Disk::Impl::issue_queued() {
   while (!paused_until_ && online_ && channel_->can_issue()) {
     RequestSlot* slot = table_.next();
     if (slot == nullptr) return;
-    if (slot->piece.kind == PieceKind::zero && !features_.write_same)
+    if (slot->piece.kind == PieceKind::zero && !features_.write_same) {
+      if (slot->request->fast_only) {
+        piece_done(*slot, EOPNOTSUPP);
+        continue;
+      }
       slot->piece.kind = PieceKind::zero_data;
+    }
     const ConstBytes zeros(zeros_.get(), zeros_bytes);
     slot->blocks_under_way =
         translate(slot->piece, features_, slot->request->data, zeros, slot->parameters, *slot);
@@ -235,7 +243,6 @@ void Disk::Impl::on_command_done(ChannelCommand& command, const ChannelCompletio
       log_.info("the target has no WRITE SAME (16): zeros are sent over the wire");
       features_.write_same = false;
       geometry_.fast_write_zeroes = false;
-      slot.piece.kind = PieceKind::zero_data;
       return put_back(slot, Duration::zero());
     case Verdict::Action::fail: break;
   }

@@ -153,6 +153,9 @@ bool Transmission::begin(const RequestHeader& header) {
     reading_ = &request;
   } else if (header.command == Command::write) {
     writing_ = &request;
+    request.flush_at_end = (header.flags & command_flag::fua) != 0 &&
+                           header.length_bytes > streamed_piece_bytes_max &&
+                           !geometry_.force_unit_access && geometry_.volatile_cache;
   } else {
     submit_plain(request);
   }
@@ -198,6 +201,7 @@ void Transmission::submit_plain(Request& request) {
   piece->offset_bytes = header.command == Command::flush ? 0 : header.offset_bytes;
   piece->length_bytes = header.command == Command::flush ? 0 : header.length_bytes;
   piece->no_hole = (header.flags & command_flag::no_hole) != 0;
+  piece->fast_only = (header.flags & command_flag::fast_zero) != 0;
   switch (header.command) {
     case Command::flush: piece->operation = BlockOperation::flush; break;
     case Command::trim: piece->operation = BlockOperation::trim; break;
@@ -344,7 +348,8 @@ void Transmission::submit(Piece& piece, size_t length_bytes) {
   const bool changes_data = piece.operation == BlockOperation::write ||
                             piece.operation == BlockOperation::write_zeroes ||
                             piece.operation == BlockOperation::trim;
-  piece.force_unit_access = changes_data && (request.header.flags & command_flag::fua) != 0;
+  piece.force_unit_access =
+      changes_data && (request.header.flags & command_flag::fua) != 0 && !request.flush_at_end;
   ++request.at_disk;
   port_->submit(piece);
 }

@@ -36,6 +36,15 @@ void Transmission::piece_done(Piece& piece) {
     store_big_endian(piece.head.data() + structured_reply_bytes, piece.offset_bytes);
     request.answered = over;
     queue(piece);
+  } else if (over && request.flush_at_end && request.error == WireError::none &&
+             !replies_dropped_) {
+    request.flush_at_end = false;
+    piece.buffer.reset();
+    piece.operation = BlockOperation::flush;
+    piece.data = {};
+    piece.offset_bytes = 0;
+    submit(piece, 0);
+    port_->flush();
   } else if (over) {
     finish_whole(request, piece);
   } else if (request.unsent.empty()) {

@@ -13,9 +13,10 @@ struct Transmission::Request {
   // Bytes given to the disk (read), received and given (write), skipped (refused write).
   uint32_t progress_bytes = 0;
   bool all_submitted = false;
-  bool answered = false;     // nothing more will be queued for it
-  uint32_t at_disk = 0;      // pieces
-  uint32_t pieces_held = 0;  // at the disk or waiting to be sent
+  bool answered = false;      // nothing more will be queued for it
+  bool flush_at_end = false;  // once for all pieces, where each would need a flush of its own
+  uint32_t at_disk = 0;       // pieces
+  uint32_t pieces_held = 0;   // at the disk or waiting to be sent
   WireError error = WireError::none;
   std::string_view reason;
   PieceQueue unsent;  // read that is answered as a whole: its pieces in order

@@ -49,6 +49,15 @@ class WholePath(b.BoxTest):
         self.boxes.cli("delete", "again", "--yes")
         self.assertEqual(self.boxes.json("target", "lun", "list")["luns"], [])
 
+    def test_zeros_are_fast_forced_writes_are_stable_and_the_log_names_the_disk(self):
+        uri = self.boxes.create("disk1", "64M")
+        commands = ["write -P 1 0 1M", "write -z -n 0 512k", "read -P 0 0 512k", "read -P 1 512k 512k",  # -n: fast or not at all
+                    "write -f -P 7 1M 16M", "read -P 7 1M 16M"]
+        b.run("qemu-io", "-f", "raw", *[word for command in commands for word in ("-c", command)], uri)
+        log = (self.boxes.dir / "host.log").read_text()
+        for prefix in ("[disk1] ", "[disk1 session 1] ", "[disk1 nbd] ", "[disk1 nbd client 1] "):
+            self.assertIn(prefix, log)
+
     def test_the_same_create_again_changes_nothing_and_another_one_is_refused(self):
         self.boxes.create("disk1")
         self.boxes.create("disk1")

@@ -122,6 +122,27 @@ TEST_F(DiskIo, FlushesAfterAForcedWriteWhereTheTargetHasNoForceUnitAccess) {
   EXPECT_TRUE(std::holds_alternative<scsi::SynchronizeCache>(target.commands.back()));
 }
 
+TEST_F(DiskIo, FlushesOnceForAllPiecesOfAForcedWrite) {
+  target.dpo_and_fua = false;
+  target.transfer_blocks_max = 1;
+  connect();
+  TestRequest& request = requests.emplace_back();
+  request.operation = BlockOperation::write;
+  request.force_unit_access = true;
+  request.length_bytes = 4096;
+  request.memory.resize(4096);
+  request.data = request.memory;
+  request.owner = &request;
+  request.answered = &answered;
+
+  disk->submit(request);
+  reactor.run_until_idle();
+
+  EXPECT_EQ(target.count<scsi::Write>(), 8u);
+  EXPECT_EQ(target.count<scsi::SynchronizeCache>(), 1u);
+  EXPECT_FALSE(disk->status().unflushed_writes);
+}
+
 TEST_F(DiskIo, KnowsWhatIsNotFlushed) {
   connect();
   write(0, 512, A);
@@ -222,6 +243,42 @@ TEST_F(DiskIo, SendsZerosToATargetThatHasNoWriteSame) {
   EXPECT_EQ(zeroed.result, 0);
   EXPECT_TRUE(medium_is(0, 8192, std::byte{0}));
   EXPECT_EQ(target.count<scsi::WriteSame>(), 0u);
+}
+
+TEST_F(DiskIo, SaysAtOnceThatZerosAreNotFast) {
+  target.has_write_same = false;
+  connect();
+  TestRequest& request = requests.emplace_back();
+  request.operation = BlockOperation::write_zeroes;
+  request.fast_only = true;
+  request.length_bytes = 512;
+  request.owner = &request;
+  request.answered = &answered;
+
+  disk->submit(request);
+  reactor.run_until_idle();
+
+  EXPECT_EQ(request.result, EOPNOTSUPP);
+  EXPECT_EQ(target.count<scsi::Write>(), 0u);
+}
+
+TEST_F(DiskIo, SendsNoZerosForWhatMustBeFastWhenWriteSameTurnsOutToBeMissing) {
+  connect();
+  target.has_write_same = false;
+  TestRequest& fast = requests.emplace_back();
+  fast.operation = BlockOperation::write_zeroes;
+  fast.fast_only = true;
+  fast.length_bytes = 512;
+  fast.owner = &fast;
+  fast.answered = &answered;
+
+  disk->submit(fast);
+  TestRequest& any = submit(BlockOperation::write_zeroes, 512, 512);
+  reactor.run_until_idle();
+
+  EXPECT_EQ(fast.result, EOPNOTSUPP);
+  EXPECT_EQ(any.result, 0);
+  EXPECT_EQ(target.count<scsi::Write>(), 1u);
 }
 
 TEST_F(DiskIo, FallsBackToZerosWhenWriteSameTurnsOutToBeMissing) {

@@ -378,20 +378,77 @@ TEST_P(NbdTransmission, ForcedUnitAccessReachesTheDiskWithEveryPieceOfAChange) {
   EXPECT_EQ(seen, expected);
 }
 
+class NbdWithoutForcedUnitAccess : public testing::TestWithParam<bool> {
+ protected:
+  static BlockGeometry geometry() {
+    BlockGeometry geometry = test::full_geometry(disk_bytes);
+    geometry.force_unit_access = false;
+    return geometry;
+  }
+  NbdWithoutForcedUnitAccess() {
+    peer.device.on_submit = [this](const BlockRequest& request) {
+      seen.emplace_back(request.operation, request.force_unit_access);
+    };
+  }
+  Peer peer{GetParam(), geometry()};
+  std::vector<std::pair<BlockOperation, bool>> seen;
+};
+INSTANTIATE_TEST_SUITE_P(, NbdWithoutForcedUnitAccess, testing::Bool(), [](auto& param) {
+  return param.param ? "StructuredReplies" : "SimpleReplies";
+});
+
+TEST_P(NbdWithoutForcedUnitAccess, AWriteOfManyPiecesIsFlushedOnceBehindTheLast) {
+  peer.device.hold();
+  peer.write(0, pattern(3 * Transmission::streamed_piece_bytes_max, 1), command_flag::fua);
+  EXPECT_TRUE(peer.settle().empty());
+  EXPECT_EQ(seen.size(), 3u);
+  peer.device.release();
+  ASSERT_EQ(peer.settle().size(), 1u);
+  EXPECT_EQ(peer.replies.replies[0].error, WireError::none);
+  const std::vector<std::pair<BlockOperation, bool>> expected = {{BlockOperation::write, false},
+                                                                 {BlockOperation::write, false},
+                                                                 {BlockOperation::write, false},
+                                                                 {BlockOperation::flush, false}};
+  EXPECT_EQ(seen, expected);
+  EXPECT_TRUE(peer.transmission.idle());
+}
+
+TEST_P(NbdWithoutForcedUnitAccess, AWriteOfOnePieceIsTheDisksMatter) {
+  peer.write(0, pattern(512, 1), command_flag::fua);
+  peer.settle();
+  const std::vector<std::pair<BlockOperation, bool>> expected = {{BlockOperation::write, true}};
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_P(NbdWithoutForcedUnitAccess, AFailedFlushIsAFailedWrite) {
+  peer.device.on_submit = [this](const BlockRequest& request) {
+    if (request.operation != BlockOperation::write) peer.device.fail_next(EIO);
+  };
+  peer.write(0, pattern(2 * Transmission::streamed_piece_bytes_max, 1), command_flag::fua);
+  ASSERT_EQ(peer.settle().size(), 1u);
+  EXPECT_EQ(peer.replies.replies[0].error, WireError::io);
+}
+
 TEST_P(NbdTransmission, CommandsWithoutPayloadReachTheDiskAsTheyAre) {
   BlockOperation operation{};
   uint64_t offset = 0, length = 0;
-  bool no_hole = false;
+  bool no_hole = false, fast_only = false;
   peer.device.on_submit = [&](const BlockRequest& request) {
     operation = request.operation;
     offset = request.offset_bytes;
     length = request.length_bytes;
     no_hole = request.no_hole;
+    fast_only = request.fast_only;
   };
   peer.send(Command::write_zeroes, 512, 20 * mib, command_flag::no_hole);
   EXPECT_EQ(operation, BlockOperation::write_zeroes);
   EXPECT_EQ(length, 20 * mib);
   EXPECT_TRUE(no_hole);
+  EXPECT_FALSE(fast_only);
+  peer.settle();
+  peer.send(Command::write_zeroes, 512, 20 * mib, command_flag::fast_zero);
+  EXPECT_TRUE(fast_only);
+  EXPECT_FALSE(no_hole);
   peer.settle();
   peer.send(Command::trim, 1024, 2048);
   EXPECT_EQ(operation, BlockOperation::trim);
@@ -404,7 +461,7 @@ TEST_P(NbdTransmission, CommandsWithoutPayloadReachTheDiskAsTheyAre) {
   EXPECT_EQ(operation, BlockOperation::flush);
   EXPECT_EQ(offset, 0u);
   EXPECT_EQ(length, 0u);
-  EXPECT_EQ(peer.settle().size(), 4u);
+  EXPECT_EQ(peer.settle().size(), 5u);
 }
 
 TEST(NbdTransmissionStructured, LongReadComesInChunksUnlessForbidden) {
