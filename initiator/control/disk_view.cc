@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/time_util.h>
 
+#include "common/iscsi/errc.h"
 #include "initiator/control/refusal.h"
 
 namespace vjbod::initiator {
@@ -29,8 +30,31 @@ const char* connection_token(transport::Kind kind) {
   return kind == transport::Kind::iser ? "iser" : "iscsi";
 }
 
+// What a person can do about a login that the target refuses. Empty: nothing, or the error says it.
+std::string advice_of(const DiskRecord& record, const DiskStatus& status) {
+  if (!status.last_error) return "";
+  const std::error_code& code = status.last_error->code;
+  const bool secrets = code == iscsi::Errc::authentication;
+  const bool unknown = code == iscsi::Errc::target_not_found || code == iscsi::Errc::not_allowed;
+  if (!secrets && !unknown) return "";
+  std::string advice;
+  if (!record.peer.empty()) {
+    advice = fmt::format(
+        " `vjbod target lun list` on {} shows whether LUN {} is there and bound to "
+        "this host; `vjbod target lun bind` binds it again",
+        record.peer, record.lun_name);
+  } else if (secrets) {
+    advice = " Check the users and secrets of CHAP, here and at the target";
+  } else {
+    advice = " Check that the target has the LUN and lets this host use it";
+  }
+  if (status.state == DiskState::failed)
+    advice += fmt::format(", then `vjbod connect {}`", record.name);
+  return advice + ".";
+}
+
 // One line that a person should know now.
-std::string note_of(const DiskStatus& status) {
+std::string note_of(const DiskRecord& record, const DiskStatus& status) {
   switch (status.state) {
     case DiskState::connecting:
     case DiskState::reconnecting:
@@ -50,14 +74,15 @@ std::string note_of(const DiskStatus& status) {
       } else if (status.lost_for) {
         note += fmt::format(", I/O queued {} s, without limit", whole_seconds(*status.lost_for));
       }
-      if (status.last_error) note += "; " + status.last_error->text;
+      if (status.last_error) note += "; " + status.last_error->text + advice_of(record, status);
       return note;
     }
     case DiskState::stale:
       return (status.last_error ? status.last_error->text + "; " : "") +
              std::string("not one write goes to it");
     case DiskState::failed:
-    case DiskState::taken_over: return status.last_error ? status.last_error->text : "";
+    case DiskState::taken_over:
+      return status.last_error ? status.last_error->text + advice_of(record, status) : "";
     default: return "";
   }
 }
@@ -164,7 +189,7 @@ v1::Disk disk_view(const DiskViewInput& input) {
   add_status(*input.status, input.now, disk);
   if (input.status->state == DiskState::failed || input.status->state == DiskState::stale)
     disk.set_failure(static_cast<v1::ErrorKind>(refusal_kind(*input.status)));
-  std::string note = note_of(*input.status);
+  std::string note = note_of(*input.record, *input.status);
   if (!input.export_error.empty()) note += (note.empty() ? "" : "; ") + input.export_error;
   disk.set_note(note);
   if (!input.socket_path.empty()) {

@@ -94,6 +94,7 @@ class Attach(b.BoxTest):
             self.assertNotEqual(self.boxes.disk("d1")["state"], "connected")
             self.assertIsNone(self.luns()["d1"]["bound_to"])
             time.sleep(0.5)
+        b.eventually(lambda: "vjbod target lun bind" in self.boxes.disk("d1")["note"], what="being told what to do")
 
 
 if __name__ == "__main__":
