@@ -499,9 +499,7 @@ void DiskManager::open_lun(std::shared_ptr<Job> job, const std::string& lun) {
 
 void DiskManager::bring_up(std::shared_ptr<Job> job) {
   if (stopping_) {
-    finish(job,
-           fail(rpc::Errc::daemon_not_running,
-                "the host daemon is stopping; disk {} is attached at its next start", job->name));
+    put_off(job);
     return;
   }
   if (running_.contains(job->name)) {  // the same request, given twice, was faster the other time
@@ -539,9 +537,19 @@ void DiskManager::bring_up(std::shared_ptr<Job> job) {
   });
 }
 
+void DiskManager::put_off(std::shared_ptr<Job> job) {
+  finish(job,
+         fail(rpc::Errc::daemon_not_running,
+              "the host daemon is stopping; disk {} is attached at its next start", job->name));
+}
+
 // The first connection has ended in `failed` or `stale`. A disk of another target has no trace but
 // its record, so that is taken back: the person corrects the command and gives it again.
 void DiskManager::refused(std::shared_ptr<Job> job, const DiskStatus& status) {
+  if (stopping_) {
+    put_off(job);
+    return;
+  }
   const auto found = find(job->name);
   if (!found) {
     finish(job, fail(found.error()));
@@ -572,6 +580,10 @@ void DiskManager::refused(std::shared_ptr<Job> job, const DiskStatus& status) {
 }
 
 void DiskManager::wait_connected(std::shared_ptr<Job> job) {
+  if (stopping_) {
+    put_off(job);
+    return;
+  }
   job->progress("connect", "connecting");
   auto timer = std::make_shared<std::unique_ptr<Timer>>();
   *timer = std::make_unique<Timer>(reactor_, [this, job, timer] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a disk: detached, or deleted with its LUN, or closed with the daemon.
 #include <filesystem>
+#include <utility>
 
 #include "common/rpc/errc.h"
 #include "initiator/control/disk_manager.h"
@@ -124,6 +125,8 @@ void DiskManager::shutdown(std::function<void()> done) {
   }
   for (auto& [name, running] : running_) {
     running.busy = true;
+    // Those that wait for it to connect are told that it will not.
+    for (auto& wait : std::exchange(running.waiting, {})) wait(DiskStatus{});
     running.cell->close(true, [left, done] {
       if (--*left == 0) done();
     });

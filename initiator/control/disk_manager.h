@@ -98,6 +98,8 @@ class DiskManager final : private DiskCellEvents {
   void wait_connected(std::shared_ptr<Job> job);
   void refused(std::shared_ptr<Job> job, const DiskStatus& status);
   void finish(std::shared_ptr<Job> job, Result<v1::Disk> result);
+  // The daemon is stopping: what is saved of the job is done at the next start.
+  void put_off(std::shared_ptr<Job> job);
 
   std::string socket_path(const std::string& name) const;
   std::string unflushed_path(const DiskRecord& record) const;

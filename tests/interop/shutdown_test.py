@@ -178,6 +178,35 @@ class Shutdown(b.BoxTest):
             self.boxes.create(f"new{number}", "1M")  # whatever had been done of it
         self.assertEqual(len(self.boxes.json("target", "lun", "list")["luns"]), 5)
 
+    def test_with_an_attach_that_waits_for_a_target_that_never_answers(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            waiting = subprocess.Popen([b.BIN / "vjbod", "--host-socket", self.boxes.dir / "host.sock", "attach", "silent",
+                                        "--portal", f"127.0.0.1:{silent.getsockname()[1]}", "--target", "iqn.2026-11.test:silent",
+                                        "--lun", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            b.eventually(lambda: "silent" in self.boxes.cli("list").stdout, what="the disk being there")
+            status, seconds = timed_stop(self.boxes.host)
+            self.assertEqual(status, 0)
+            self.assertLess(seconds, PROMPT)
+            self.assertEqual(waiting.wait(10), 7)
+            self.boxes.start_host()
+            self.assertEqual(self.boxes.disk("silent")["state"], "connecting")
+
+    def test_disks_that_come_up_while_the_daemon_stops(self):
+        """At whatever moment the signal comes: the daemon ends in order, and the next one has the disk or can make it."""
+        for number in range(12):
+            create = subprocess.Popen([b.BIN / "vjbod", "--host-socket", self.boxes.dir / "host.sock", "create", f"late{number}",
+                                       "--peer", "nas2", "--pool", "tank", "--size", "1M"], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+            time.sleep(0.02 * number)
+            status, seconds = timed_stop(self.boxes.host)
+            self.assertEqual(status, 0, f"at {number}")
+            self.assertLess(seconds, PROMPT, f"at {number}")
+            create.wait(10)
+            self.boxes.start_host()
+            self.boxes.create(f"late{number}", "1M")
+            self.boxes.wait(f"late{number}")
+        self.assertEqual(len(self.boxes.json("target", "lun", "list")["luns"]), 13)
+
 
 class DuringLogin(t.TargetTest):
     def test_sigterm_with_logins_half_way(self):
