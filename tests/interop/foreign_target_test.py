@@ -80,7 +80,7 @@ class ForeignTarget(b.BoxTest):
         self.tgt.digests("DataDigest", "None")
         self.refused(1, "DataDigest", "--data-digest", "on")
         self.attach()
-        self.boxes.cli("edit", "foreign", "--data-digest", "on")
+        self.assertEqual(self.boxes.cli("edit", "foreign", "--data-digest", "on", check=False).returncode, 1)
         b.eventually(lambda: self.boxes.disk("foreign")["state"] == "failed", what="failed")
         self.assertIn("DataDigest", self.boxes.disk("foreign")["note"])
         self.boxes.cli("edit", "foreign", "--data-digest", "off")

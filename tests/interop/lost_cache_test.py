@@ -65,7 +65,7 @@ class LostCache(b.BoxTest):
         for command in ("read 8M 4k", "write -P 2 8M 4k", "flush"):
             self.assertEqual(self.io(command, check=False).returncode, 1, command)
         # By itself it stays so; a person may take it as it is.
-        self.boxes.cli("reconnect", "disk1")
+        self.assertEqual(self.boxes.cli("reconnect", "disk1", check=False).returncode, 1)
         self.assertEqual(self.boxes.disk("disk1")["state"], "failed")
         self.boxes.cli("connect", "disk1")
         self.boxes.wait("disk1")

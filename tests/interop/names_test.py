@@ -43,6 +43,7 @@ ADMIN = {
     "DenyInitiator": ({"iqn": IQN, "lun": "lun2"}, [("iqn", IQNS), ("lun", NAMES)]),
     "KillSession": ({}, [("name", NAMES + ["-1", "1e3", "99999999999999999999"])]),
     "SetFault": ({"clear": {}}, [("lun", NAMES)]),
+    "TraceLun": ({}, [("name", NAMES)]),
     "CreatePairToken": ({}, [("ttl_s", [86401, (1 << 32) - 1])]),
     "GetStatus": ({}, []), "ListPeers": ({}, []), "ListPools": ({}, []), "ListLuns": ({}, []), "ListInitiators": ({}, []),
     "ListPortals": ({}, []), "ListSessions": ({}, []), "Events": ({}, []),

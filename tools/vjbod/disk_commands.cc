@@ -316,7 +316,12 @@ void add_reconnect_and_edit(CLI::App& app, Registry& registry) {
     *request.mutable_options() = *chosen;
     auto answer = host(options).call(&v1::HostAdmin::Stub::EditDisk, request);
     if (!answer) return fail(std::move(answer).error());
-    return settle(options, *answer);
+    // Only these need a new session; the change itself is made, however the disk is.
+    const bool new_session = flags->given("--host-interface") ||
+                             flags->given("--remote-interface") || flags->given("--transport") ||
+                             flags->given("--header-digest") || flags->given("--data-digest");
+    const bool failed_before = answer->failure() != v1::ERROR_KIND_UNSPECIFIED;
+    return new_session && !failed_before ? settle(options, *answer) : print_disk(options, *answer);
   });
 }
 
