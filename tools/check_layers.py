@@ -27,7 +27,7 @@ ALLOWED = {
     "target/control": ["common", "target", "proto"],
     "target": ["common", "target", "proto"],
     "initiator/session": ["common/base", "common/runtime", "common/iscsi", "common/transport/data_mover.h",
-                          "common/transport/connector.h"],
+                          "common/transport/connector.h", "common/transport/rdma_errc.h"],
     "initiator/disk": ["common/base", "common/runtime", "common/scsi", "common/transport/data_mover.h",
                        "initiator/session"],
     "initiator/frontend": ["common/base", "common/runtime", "initiator/disk"],
@@ -42,7 +42,7 @@ RESTRICTED = [
     (re.compile(r"grpc|google/protobuf"), ["common/rpc", "target/control", "target", "initiator/control", "initiator",
                                            "tools/vjbod"]),
     (re.compile(r"liburing"), ["target/backstore"]),
-    (re.compile(r"infiniband/|rdma/"), ["common/transport/iser"]),
+    (re.compile(r"infiniband/|rdma/"), ["common/transport/iser", "common/net"]),
     (re.compile(r"spdlog"), ["common/base", "common/rpc"]),  # rpc: what gRPC itself says becomes a log line
 ]
 # Pure by name: no event loop, no clock, no log.

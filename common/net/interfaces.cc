@@ -4,12 +4,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <memory>
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
@@ -18,6 +16,8 @@
 #include <sys/socket.h>
 
 #include "common/base/unique_fd.h"
+#include "common/net/rdma_limits.h"
+#include "common/net/rdma_ports.h"
 
 namespace vjbod::net {
 
@@ -80,33 +80,6 @@ uint64_t read_speed_mbps(int socket, const std::string& name) {
   return settings.speed == static_cast<uint32_t>(SPEED_UNKNOWN) ? 0 : settings.speed;
 }
 
-std::vector<std::string> folder_entries(const std::string& path) {
-  std::vector<std::string> names;
-  std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
-  if (folder == nullptr) return names;
-  while (const dirent* entry = readdir(folder.get()))
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  return names;
-}
-
-// Which RDMA device belongs to which interface. The kernel names the interface with each address
-// (GID) of a device's ports; this holds for hardware and for soft-RoCE alike.
-std::map<std::string, std::string> rdma_devices() {
-  std::map<std::string, std::string> device_of;
-  const std::string root = "/sys/class/infiniband";
-  for (const std::string& device : folder_entries(root)) {
-    for (const std::string& port : folder_entries(root + "/" + device + "/ports")) {
-      std::string names = root + "/" + device + "/ports/" + port + "/gid_attrs/ndevs";
-      for (const std::string& index : folder_entries(names)) {
-        std::string interface;
-        if (std::getline(std::ifstream(names + "/" + index), interface) && !interface.empty())
-          device_of.emplace(interface, device);
-      }
-    }
-  }
-  return device_of;
-}
-
 }  // namespace
 
 Result<std::vector<Interface>> list_interfaces() {
@@ -116,7 +89,6 @@ Result<std::vector<Interface>> list_interfaces() {
                 system_code(errno).message());
   std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> entries(raw, freeifaddrs);
   UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  std::map<std::string, std::string> rdma = rdma_devices();
 
   std::vector<Interface> interfaces;
   for (const ifaddrs* entry = entries.get(); entry != nullptr; entry = entry->ifa_next) {
@@ -133,14 +105,39 @@ Result<std::vector<Interface>> list_interfaces() {
         interface->mtu = read_mtu(socket.get(), interface->name);
         interface->speed_mbps = read_speed_mbps(socket.get(), interface->name);
       }
-      if (auto device = rdma.find(interface->name); device != rdma.end())
-        interface->rdma_device = device->second;
     }
     if (entry->ifa_addr != nullptr &&
         (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6))
       add_address(*interface, *entry);
   }
+  add_rdma("/sys", interfaces);
   return interfaces;
+}
+
+void add_rdma(const std::string& sysfs, std::vector<Interface>& interfaces) {
+  const std::vector<RdmaPort> ports = read_rdma_ports(sysfs);
+  if (ports.empty()) return;
+  std::map<std::string, RdmaLimits> limits;
+  for (Interface& interface : interfaces) {
+    std::vector<std::string> addresses;
+    for (const InterfaceAddress& one : interface.addresses) addresses.push_back(one.address);
+    const std::vector<std::string> lower = lower_interfaces(sysfs, interface.name);
+    const RdmaPort* port = find_rdma_port(ports, interface.name, addresses, lower);
+    if (port == nullptr) continue;
+    if (!limits.contains(port->device))
+      limits[port->device] = read_rdma_limits(port->device).value_or(RdmaLimits());
+    const RdmaLimits& known = limits[port->device];
+    interface.rdma = InterfaceRdma{.device = port->device,
+                                   .port = port->number,
+                                   .link_layer = port->link_layer,
+                                   .link_up = port->link_up(),
+                                   .link_state = port->state,
+                                   .regions_max = known.regions_max,
+                                   .region_bytes_max = known.region_bytes_max,
+                                   .memory_windows = known.memory_windows};
+    for (InterfaceAddress& one : interface.addresses)
+      one.rdma_type = rdma_address_type(*port, interface.name, one.address, lower);
+  }
 }
 
 }  // namespace vjbod::net

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,19 @@ struct InterfaceAddress {
   std::string address;  // numeric, without zone
   uint32_t prefix_length = 0;
   bool link_local = false;
+  std::string rdma_type{};  // by what RDMA can use it: "RoCE v2", "InfiniBand", …; empty: it cannot
+};
+
+// The RDMA port that carries an interface.
+struct InterfaceRdma {
+  std::string device;  // "mlx5_0", "rxe0"
+  uint32_t port = 0;
+  std::string link_layer;  // "Ethernet", "InfiniBand"
+  bool link_up = false;
+  std::string link_state;  // "ACTIVE", "DOWN", …
+  // Zero: the device does not tell, or may not be opened.
+  uint64_t regions_max = 0, region_bytes_max = 0;
+  bool memory_windows = false;  // of type 2
 };
 
 struct Interface {
@@ -24,10 +38,14 @@ struct Interface {
   uint64_t speed_mbps = 0;  // 0: unknown
   bool up = false;          // administratively up and with a carrier
   bool loopback = false;
-  std::string rdma_device;  // empty: none
+  std::optional<InterfaceRdma> rdma;
 };
 
 // In the kernel's order. Loopback is included; callers leave it out where it has no place.
 Result<std::vector<Interface>> list_interfaces();
+
+// Adds what RDMA there is to interfaces that are known otherwise. `sysfs`: "/sys", or a folder that
+// looks like it.
+void add_rdma(const std::string& sysfs, std::vector<Interface>& interfaces);
 
 }  // namespace vjbod::net

@@ -39,6 +39,10 @@ grpc::StatusCode grpc_code_of(Errc kind) {
 Errc kind_of(grpc::StatusCode code, Callee callee) {
   switch (code) {
     case grpc::StatusCode::UNAVAILABLE:
+    // Ended under way, by either end: what the call did is as open as with a lost connection.
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::ABORTED:
       return callee == Callee::local_daemon ? Errc::daemon_not_running : Errc::peer_unreachable;
     case grpc::StatusCode::DEADLINE_EXCEEDED: return Errc::timeout;
     case grpc::StatusCode::UNAUTHENTICATED: return Errc::authentication;

@@ -117,7 +117,7 @@ Status run_host_daemon(const HostConfig& config) {
   std::unique_ptr<FdWatch> address_news;
   if (address_watch) {
     address_news = reactor.watch_readable(address_watch->fd(), [&] {
-      address_watch->read_empty();
+      if (!address_watch->read_empty()) return;
       if (!address_timer.armed()) address_timer.arm_after(address_settling);
     });
   }

@@ -50,7 +50,7 @@ std::vector<RankedInterface> host_interfaces(const std::vector<net::Interface>& 
     one.mtu = interface.mtu;
     one.speed_mbps = interface.speed_mbps;
     one.up = interface.up;
-    one.rdma_device = interface.rdma_device;
+    if (interface.rdma) one.rdma_device = interface.rdma->device;
     for (const net::InterfaceAddress& address : interface.addresses) {
       one.addresses.push_back({address.address, address.prefix_length});
       one.carries_control |= !address.link_local &&

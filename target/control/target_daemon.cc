@@ -207,7 +207,7 @@ void TargetDaemon::Impl::watch_addresses() {
   address_watch.emplace(std::move(*opened));
   address_timer.emplace(control, [this] { look_at_portals(true); });
   address_news = control.watch_readable(address_watch->fd(), [this] {
-    address_watch->read_empty();
+    if (!address_watch->read_empty()) return;
     if (!address_timer->armed()) address_timer->arm_after(address_settling);
   });
 }

@@ -65,7 +65,7 @@ void fill(const net::Interface& interface, v1::Interface& message) {
   message.set_mtu(interface.mtu);
   message.set_speed_mbps(interface.speed_mbps);
   message.set_up(interface.up);
-  message.set_rdma_device(interface.rdma_device);
+  if (interface.rdma) message.set_rdma_device(interface.rdma->device);
 }
 
 void fill(const ForeignInitiator& initiator, const TargetState& state, v1::Initiator& message) {

@@ -29,6 +29,14 @@ TEST(StatusMap, UnavailableDependsOnWhoWasCalled) {
             Errc::daemon_not_running);
 }
 
+// Whether a LUN was made by a call that ended under way is not known: the same as after a loss.
+TEST(StatusMap, ACallThatEndedUnderWayIsALostPeer) {
+  for (const auto code :
+       {grpc::StatusCode::CANCELLED, grpc::StatusCode::INTERNAL, grpc::StatusCode::ABORTED})
+    EXPECT_EQ(from_grpc_status(grpc::Status(code, "ended"), Callee::peer, "nas2").code,
+              Errc::peer_unreachable);
+}
+
 TEST(StatusMap, HostileDetailsAreNotBelieved) {
   v1::ErrorDetail detail;
   detail.set_kind(static_cast<v1::ErrorKind>(4711));
