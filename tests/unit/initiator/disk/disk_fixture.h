@@ -52,6 +52,7 @@ class DiskFixture : public testing::Test, protected DiskObserver, protected Bloc
   void make_disk() {
     disk = std::make_unique<Disk>(reactor, connectors, std::move(config),
                                   static_cast<DiskObserver&>(*this));
+    config.unflushed = UnflushedRecord();  // the disk has the other one: for a next disk
     disk->add_observer(*this);
   }
   void connect() {
