@@ -46,7 +46,9 @@ std::string new_isid() {
 
 // An outcome that leaves it open whether the peer has made the LUN.
 bool outcome_unknown(const Error& error) {
-  return error.code == rpc::Errc::timeout || error.code == rpc::Errc::peer_unreachable;
+  // The last one: this daemon is stopping and has cut the call off.
+  return error.code == rpc::Errc::timeout || error.code == rpc::Errc::peer_unreachable ||
+         error.code == rpc::Errc::daemon_not_running;
 }
 
 }  // namespace
