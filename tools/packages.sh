@@ -12,7 +12,8 @@ test=(libiscsi-bin tgt qemu-utils qemu-block-extra libnbd-bin nbdfuse nbdkit fio
   python3 procps openssl util-linux mount clang-16 libclang-rt-16-dev)
 # The test lab: QEMU and what makes an initramfs; then what the guests use, since they see this machine's file system.
 vm=(qemu-system-x86 busybox-static cpio kmod xz-utils python3 debian-archive-keyring
-  rdma-core ibverbs-utils ibverbs-providers rdmacm-utils open-iscsi tgt nbd-client fio iproute2 e2fsprogs sg3-utils)
+  rdma-core ibverbs-utils ibverbs-providers rdmacm-utils open-iscsi tgt nbd-client fio iproute2 iputils-ping
+  e2fsprogs sg3-utils)
 demo=(libnbd-bin python3)  # for quickstart.sh
 bench=(fio tgt qemu-utils qemu-block-extra libiscsi-bin python3)  # what bench.sh compares with
 lint=(clang-format-14 clang-tidy-14 man-db pandoc python3)
