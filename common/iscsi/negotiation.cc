@@ -22,6 +22,11 @@ constexpr std::array offered_in_normal_session = {
     Key::max_outstanding_r2t, Key::default_time2wait,     Key::default_time2retain,
     Key::data_pdu_in_order,   Key::data_sequence_in_order};
 
+// RFC 7145 section 6: how the buffers are lent, and what is posted. No Hello messages.
+constexpr std::array declared_for_rdma = {Key::max_outstanding_unexpected_pdus, Key::max_ahs_length,
+                                          Key::tagged_buffer_for_solicited_data_only,
+                                          Key::iser_hello_required};
+
 std::string_view digest_list(DigestWish wish) {
   switch (wish) {
     case DigestWish::none: return none;
@@ -81,7 +86,13 @@ void Negotiation::offer(TextBuilder& out) {
     if (rdma) {
       propose(Key::target_recv_data_segment_length, out);
       propose(Key::initiator_recv_data_segment_length, out);
+      for (const Key key : declared_for_rdma) propose(key, out);
     }
+  } else if (parameters_.rdma_extensions &&
+             progress_[index_of(Key::max_outstanding_unexpected_pdus)] == Progress::settled) {
+    // Only to those who know the keys: some initiators end a login at a key that they do not.
+    propose(Key::max_outstanding_unexpected_pdus, out);
+    propose(Key::max_ahs_length, out);
   }
   out.add(info_of(Key::max_recv_data_segment_length).name,
           uint64_t{wishes_.max_recv_data_segment_length});
@@ -117,16 +128,19 @@ Status Negotiation::receive(std::span<const TextPair> pairs, TextBuilder& answer
 
 Status Negotiation::receive_one(const KeyInfo& key, std::string_view value, TextBuilder& answers) {
   const Side peer = side_ == Side::initiator ? Side::target : Side::initiator;
-  if (!may_send(key, peer)) {
-    return fail(Errc::protocol, "key {} must not be sent by this end", key.name);
-  }
   Progress& progress = progress_[index_of(key.key)];
   const Progress before = progress;
+  const bool refused = before == Progress::offered && is_reserved_answer(value);
+  if (!may_send(key, peer) && !refused) {
+    return fail(Errc::protocol, "key {} must not be sent by this end", key.name);
+  }
   progress = Progress::settled;
   if (before == Progress::settled) {
     return fail(Errc::protocol, "key {} is negotiated again", key.name);
   }
-  if (before == Progress::offered) return receive_answer(key, value);
+  // What the other end declares is no answer to what this end declares by the same key.
+  const bool declares = key.result == KeyResult::declared && !is_reserved_answer(value);
+  if (before == Progress::offered && !declares) return receive_answer(key, value);
   if (is_reserved_answer(value)) {
     return fail(Errc::protocol, "key {} is offered as \"{}\"", key.name, value);
   }
@@ -226,6 +240,8 @@ Result<NegotiatedParameters> Negotiation::finish() const {
   if (wishes_.rdma_extensions && !agreed.rdma_extensions && !agreed.discovery) {
     return fail(Errc::negotiation, "RDMAExtensions=Yes is required here, but was not agreed");
   }
+  if (agreed.iser_hello_required)
+    return fail(Errc::negotiation, "iSERHelloRequired=Yes is not supported here");
   // Only where FirstBurstLength was left at its default (RFC 7143 section 13.14).
   agreed.first_burst_length = std::min(agreed.first_burst_length, agreed.max_burst_length);
   return agreed;
@@ -253,6 +269,8 @@ uint64_t Negotiation::wished_number(Key key) const {
     case Key::default_time2retain: return wishes_.time2retain_s;
     case Key::target_recv_data_segment_length:
     case Key::initiator_recv_data_segment_length: return wishes_.max_recv_data_segment_length;
+    case Key::max_outstanding_unexpected_pdus: return wishes_.max_outstanding_unexpected_pdus;
+    case Key::max_ahs_length: return wishes_.max_ahs_length;
     case Key::error_recovery_level: return 0;
     default: return 1;  // MaxConnections and iSCSIProtocolLevel
   }
@@ -263,7 +281,9 @@ bool Negotiation::wished_boolean(Key key) const {
     case Key::initial_r2t: return wishes_.initial_r2t;
     case Key::immediate_data: return wishes_.immediate_data;
     case Key::rdma_extensions: return wishes_.rdma_extensions;
-    default: return true;  // DataPDUInOrder and DataSequenceInOrder
+    case Key::iser_hello_required: return false;
+    default:
+      return true;  // DataPDUInOrder, DataSequenceInOrder and TaggedBufferForSolicitedDataOnly
   }
 }
 
@@ -295,6 +315,11 @@ void Negotiation::settle(Key key, uint64_t value) {
     case Key::data_sequence_in_order: parameters_.data_sequence_in_order = value != 0; break;
     case Key::error_recovery_level: parameters_.error_recovery_level = number; break;
     case Key::rdma_extensions: parameters_.rdma_extensions = value != 0; break;
+    case Key::max_outstanding_unexpected_pdus:
+      parameters_.peer_max_outstanding_unexpected_pdus = number;
+      break;
+    case Key::max_ahs_length: parameters_.peer_max_ahs_length = number; break;
+    case Key::iser_hello_required: parameters_.iser_hello_required = value != 0; break;
     case Key::target_recv_data_segment_length:
     case Key::initiator_recv_data_segment_length: {
       const bool ours = (key == Key::target_recv_data_segment_length) == (side_ == Side::target);

@@ -31,6 +31,9 @@ struct NegotiationWishes {
   bool initial_r2t = true;       // true: the outcome will be Yes
   bool immediate_data = true;
   uint32_t max_recv_data_segment_length = 256 * 1024;
+  // With rdma_extensions: what our posted receives leave beyond the command window.
+  uint32_t max_outstanding_unexpected_pdus = 32;
+  uint32_t max_ahs_length = 256;
   uint32_t max_burst_length = 1024 * 1024;
   uint32_t first_burst_length = 64 * 1024;
   uint32_t max_outstanding_r2t = 1;

@@ -29,6 +29,11 @@ struct NegotiatedParameters {
   uint32_t error_recovery_level = 0;
   bool discovery = false;  // SessionType=Discovery
   bool rdma_extensions = false;
+  // With rdma_extensions. PDUs beyond the command window that the peer can take at once; 0: it did
+  // not say.
+  uint32_t peer_max_outstanding_unexpected_pdus = 0;
+  uint32_t peer_max_ahs_length = 256;
+  bool iser_hello_required = false;
 };
 
 }  // namespace vjbod::iscsi

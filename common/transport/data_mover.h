@@ -60,6 +60,16 @@ struct Capabilities {
   uint32_t peer_data_segment_length_max = 0;
 };
 
+// What was agreed on, bounded by what the peer really takes. A discovery session is answered with
+// the buffers of the login, which hold the RFC's default.
+inline iscsi::NegotiatedParameters bounded(iscsi::NegotiatedParameters agreed,
+                                           const Capabilities& capabilities) {
+  const uint32_t most = capabilities.peer_data_segment_length_max;
+  if (most > 0 && !agreed.discovery && agreed.peer_max_recv_data_segment_length > most)
+    agreed.peer_max_recv_data_segment_length = most;
+  return agreed;
+}
+
 // Sequence numbers as they stand now, owned by the session, read by the mover whenever it makes a
 // PDU.
 struct SequenceNumbers {

@@ -404,7 +404,7 @@ Status LoginMachine::Impl::finish(const iscsi::LoginResponse& response) {
   const auto agreed = negotiation.finish();
   if (!agreed) return fail(agreed.error());
   const uint16_t tag = result.parameters.target_portal_group_tag;
-  result.parameters = *agreed;
+  result.parameters = transport::bounded(*agreed, settings.capabilities);
   result.parameters.target_portal_group_tag = tag;
   result.tsih = response.tsih;
   result.target_authenticated = settings.mutual.has_value();

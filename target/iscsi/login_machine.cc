@@ -407,7 +407,7 @@ Outcome LoginMachine::Impl::decide_transit(const SortedPairs& pairs) {
   if (last_request.next_stage == Stage::full_feature) {
     auto agreed = negotiation.finish();
     if (!agreed) return refused(LoginStatus::initiator_error, std::move(agreed).error());
-    outcome.parameters = *agreed;
+    outcome.parameters = transport::bounded(*agreed, settings.capabilities);
     outcome.parameters.target_portal_group_tag = settings.target_portal_group_tag;
   }
   transit = last_request.next_stage;

@@ -234,6 +234,61 @@ TEST(NegotiationOfTarget, WithRdmaTheIserKeysCount) {
   EXPECT_FALSE(refused.negotiation.finish());
 }
 
+TEST(NegotiationOfTarget, DeclaresIserLimitsToThoseWhoKnowTheKeys) {
+  NegotiationWishes wishes;
+  wishes.rdma_extensions = true;
+  Feed silent(Side::target, wishes);
+  silent({"RDMAExtensions=Yes"});
+  EXPECT_EQ(silent.offers(), "MaxRecvDataSegmentLength=262144 ");
+
+  Feed knowing(Side::target, wishes);
+  EXPECT_EQ(knowing({"RDMAExtensions=Yes", "MaxOutstandingUnexpectedPDUs=16", "MaxAHSLength=48",
+                     "TaggedBufferForSolicitedDataOnly=Yes", "iSERHelloRequired=No"}),
+            "RDMAExtensions=Yes");
+  EXPECT_EQ(knowing.offers(),
+            "MaxOutstandingUnexpectedPDUs=32 MaxAHSLength=256 MaxRecvDataSegmentLength=262144 ");
+  EXPECT_EQ(knowing.agreed().peer_max_outstanding_unexpected_pdus, 16U);
+  EXPECT_EQ(knowing.agreed().peer_max_ahs_length, 48U);
+}
+
+TEST(NegotiationOfTarget, HasNoHelloMessages) {
+  NegotiationWishes wishes;
+  wishes.rdma_extensions = true;
+  Feed feed(Side::target, wishes);
+  feed({"RDMAExtensions=Yes", "iSERHelloRequired=Yes"});
+  EXPECT_EQ(feed.negotiation.finish().error().code, Errc::negotiation);
+}
+
+TEST(NegotiationOfInitiator, DeclaresItsIserLimits) {
+  NegotiationWishes wishes;
+  wishes.rdma_extensions = true;
+  const std::string offers = Feed(Side::initiator, wishes).offers();
+  for (const char* pair :
+       {"RDMAExtensions=Yes ", "HeaderDigest=None ", "InitialR2T=Yes ", "ImmediateData=Yes ",
+        "MaxOutstandingUnexpectedPDUs=32 ", "MaxAHSLength=256 ",
+        "TaggedBufferForSolicitedDataOnly=Yes ", "iSERHelloRequired=No "}) {
+    EXPECT_NE(offers.find(pair), std::string::npos) << pair << " in " << offers;
+  }
+}
+
+TEST(NegotiationOfInitiator, TakesWhatTheTargetDeclaresOfIserAndThatItKnowsNoneOfIt) {
+  NegotiationWishes wishes;
+  wishes.rdma_extensions = true;
+  Feed knowing(Side::initiator, wishes);
+  knowing.offers();
+  EXPECT_EQ(knowing({"RDMAExtensions=Yes", "MaxOutstandingUnexpectedPDUs=5"}), "");
+  EXPECT_EQ(knowing.agreed().peer_max_outstanding_unexpected_pdus, 5U);
+
+  Feed unknowing(Side::initiator, wishes);
+  unknowing.offers();
+  EXPECT_EQ(
+      unknowing({"RDMAExtensions=Yes", "MaxOutstandingUnexpectedPDUs=NotUnderstood",
+                 "MaxAHSLength=NotUnderstood", "TaggedBufferForSolicitedDataOnly=NotUnderstood",
+                 "iSERHelloRequired=NotUnderstood"}),
+      "");
+  EXPECT_TRUE(unknowing.agreed().rdma_extensions);
+}
+
 TEST(NegotiationOfInitiator, OffersWhatItWishes) {
   NegotiationWishes wishes;
   wishes.header_digest = DigestWish::prefer;
