@@ -94,6 +94,9 @@ class IserReception::Pending final : private rdma::ConnectionEvents, private Def
   Timer deadline_;
 };
 
+IserReception::IserReception(IserPlace& place, const IserDataMover::Options& options)
+    : place_(place), options_(options) {}
+
 IserReception::~IserReception() = default;
 
 void IserReception::receive(IserRequest request, Done done) {

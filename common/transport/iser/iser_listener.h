@@ -59,8 +59,7 @@ class IserReception {
   using Done = std::function<void(Result<std::unique_ptr<DataMover>>)>;
   static constexpr Duration accept_time_max = std::chrono::seconds(3);
 
-  explicit IserReception(IserPlace& place, const IserDataMover::Options& options = {})
-      : place_(place), options_(options) {}
+  explicit IserReception(IserPlace& place, const IserDataMover::Options& options = {});
   ~IserReception();
 
   // Accepts; `done` gets the mover, not started yet, when the connection stands, or why it does

@@ -17,6 +17,9 @@ namespace {
 
 constexpr uint64_t receive_mark = uint64_t{1} << 63;  // in a request's id
 constexpr size_t post_batch_max = 32;
+// Soft-RoCE reports an invalidation by the kernel's number of the flag, which is that of "IP
+// checksum is good" here; a reliable connection has no such thing to report.
+constexpr unsigned invalidation_flags = IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK;
 // Both ends try again without end while the other one has no receive posted.
 constexpr uint8_t receiver_not_ready_retries = 7;
 constexpr uint8_t retries = 7;
@@ -268,7 +271,7 @@ size_t VerbsConnection::poll(std::span<Completion> into) {
     to.vendor_status = static_cast<int>(from.status);
     if (from.status != IBV_WC_SUCCESS || !to.receive) continue;
     to.bytes = from.byte_len;
-    to.invalidated = (from.wc_flags & IBV_WC_WITH_INV) != 0;
+    to.invalidated = (from.wc_flags & invalidation_flags) != 0;
     if (to.invalidated) to.key = from.invalidated_rkey;
   }
   return count > 0 ? static_cast<size_t>(count) : 0;

@@ -7,6 +7,10 @@
 
 #include "common/transport/data_mover.h"
 #include "tests/unit/common/transport/mover_worlds.h"
+// Another program may run the suite over worlds of its own: ContractWorlds of this header.
+#ifdef VJBOD_MOVER_WORLDS_HEADER
+#include VJBOD_MOVER_WORLDS_HEADER
+#endif
 
 namespace vjbod::transport {
 namespace {
@@ -95,11 +99,15 @@ class DataMoverContract : public ::testing::Test {
   SequenceNumbers initiator_numbers, target_numbers;
 };
 
+#ifdef VJBOD_MOVER_WORLDS_HEADER
+using Worlds = ContractWorlds;
+#else
 using Worlds =
     ::testing::Types<MemoryWorld<DataPlacement::early>, MemoryWorld<DataPlacement::late>,
                      TcpWorld<TcpFlavour::plain>, TcpWorld<TcpFlavour::digests>,
                      TcpWorld<TcpFlavour::small_segments>, IserWorld<IserFlavour::windows>,
                      IserWorld<IserFlavour::regions>, IserWorld<IserFlavour::small_messages>>;
+#endif
 TYPED_TEST_SUITE(DataMoverContract, Worlds);
 
 // --- 2. control PDUs ---
