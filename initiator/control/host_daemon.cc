@@ -58,14 +58,14 @@ Status make_socket_dir(const std::string& path) {
   return {};
 }
 
-std::vector<std::unique_ptr<HostShard>> make_shards(const HostConfig& config) {
+std::vector<std::unique_ptr<HostShard>> make_shards(const HostConfig& config, Reactor& disposal) {
   const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
   const unsigned count =
       config.limits.shards > 0 ? config.limits.shards : std::min<unsigned>(cpus, shards_max);
   std::vector<std::unique_ptr<HostShard>> shards;
   for (unsigned i = 0; i < count; ++i) {
     shards.push_back(std::make_unique<HostShard>(fmt::format("shard{}", i), -1, random_seed(),
-                                                 config.limits.buffer_memory_bytes));
+                                                 config.limits.buffer_memory_bytes, disposal));
   }
   return shards;
 }
@@ -92,7 +92,7 @@ Status run_host_daemon(const HostConfig& config) {
   if (auto made = make_socket_dir(config.exports.socket_dir); !made) return made;
 
   AsioReactor reactor(random_seed());
-  auto shards = make_shards(config);
+  auto shards = make_shards(config, reactor);
   std::vector<HostShard*> shard_list;
   for (auto& shard : shards) shard_list.push_back(shard.get());
   rpc::EventLog events;

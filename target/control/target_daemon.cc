@@ -27,6 +27,7 @@
 #include "target/control/access_policy.h"
 #include "target/control/admin_service.h"
 #include "target/control/control_parts.h"
+#include "target/control/iser_portals.h"
 #include "target/control/peer_service.h"
 #include "target/control/portal_listeners.h"
 
@@ -62,6 +63,7 @@ struct TargetDaemon::Impl final : ServerEvents {
   std::vector<std::unique_ptr<Shard>> shards;
   std::unique_ptr<TargetServer> server;
   std::unique_ptr<PortalListeners> listeners;  // made and destroyed on the home reactor
+  std::unique_ptr<IserPortals> iser_portals;   // used on the home reactor
   std::optional<Serving> serving;
   std::optional<Pools> pools;
   std::optional<LunManager> luns;
@@ -110,6 +112,7 @@ struct TargetDaemon::Impl final : ServerEvents {
   void reload();
   void stop();
   void stopped_one();
+  void take_down_iser();
   void tear_down();
 
   // ServerEvents, on the home reactor.
@@ -152,6 +155,10 @@ Status TargetDaemon::Impl::open_portals() {
         [this] { control.post([this] { look_at_portals(false); }); });
     Status result = listeners->open();
     listening = listeners->listening();
+    if (result) {
+      iser_portals = std::make_unique<IserPortals>(reactors, control, *server, config.portals);
+      iser_portals->open();
+    }
     return result;
   });
   renew_portals();
@@ -194,6 +201,7 @@ void TargetDaemon::Impl::look_at_portals(bool retry) {
   home().post([this, retry] {
     if (!listeners) return;  // stopping
     if (retry) listeners->retry();
+    if (retry && iser_portals) iser_portals->open();
     control.post([this, now = listeners->listening()] {
       listening = now;
       renew_portals();
@@ -304,12 +312,26 @@ void TargetDaemon::Impl::stop() {
   unix_server->stop(call_grace, [this] { stopped_one(); });
   home().post([this] {
     listeners.reset();
+    if (iser_portals) iser_portals->close();
     server->shutdown([this] { control.post([this] { stopped_one(); }); });
   });
 }
 
 void TargetDaemon::Impl::stopped_one() {
   if (--stops_left == 0) control.stop();
+}
+
+// No session is left, so nobody uses the shards' parts of it.
+void TargetDaemon::Impl::take_down_iser() {
+  if (!iser_portals) return;
+  const auto work = at_home([this] { return iser_portals->take_down(); });
+  for (size_t i = 0; i < work.size(); ++i) {
+    std::packaged_task<void()> task(work[i]);
+    auto done = task.get_future();
+    shards[i]->reactor().post([&task] { task(); });
+    done.get();
+  }
+  at_home([this] { iser_portals.reset(); });
 }
 
 // After the control reactor has stopped, or when starting failed half way.
@@ -323,11 +345,15 @@ void TargetDaemon::Impl::tear_down() {
   admin_service.reset();
   peer_service.reset();
   if (!shards.empty()) {
-    at_home([this] { listeners.reset(); });
+    at_home([this] {
+      listeners.reset();
+      if (iser_portals) iser_portals->close();
+    });
     parts.reset();
     access.reset();
     luns.reset();
     serving.reset();
+    take_down_iser();
     at_home([this] { server.reset(); });
     for (auto shard = shards.rbegin(); shard != shards.rend(); ++shard) shard->reset();
   }
