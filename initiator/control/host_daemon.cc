@@ -63,9 +63,11 @@ std::vector<std::unique_ptr<HostShard>> make_shards(const HostConfig& config, Re
   const unsigned count =
       config.limits.shards > 0 ? config.limits.shards : std::min<unsigned>(cpus, shards_max);
   std::vector<std::unique_ptr<HostShard>> shards;
+  const auto devices = std::make_shared<transport::rdma::OpenDevices>();
   for (unsigned i = 0; i < count; ++i) {
     shards.push_back(std::make_unique<HostShard>(fmt::format("shard{}", i), -1, random_seed(),
-                                                 config.limits.buffer_memory_bytes, disposal));
+                                                 config.limits.buffer_memory_bytes, disposal,
+                                                 devices));
   }
   return shards;
 }

@@ -5,6 +5,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/runtime/shard.h"
 #include "common/transport/iser/iser_connector.h"
@@ -15,12 +16,12 @@
 namespace vjbod::initiator {
 
 struct HostShard {
-  // `disposal`: for what may wait in the kernel; it outlives the shard.
+  // `disposal`: for what may wait in the kernel; it outlives the shard. `devices`: of all shards.
   HostShard(const std::string& name, int core, uint64_t seed, size_t buffer_memory_max_bytes,
-            Reactor& disposal)
+            Reactor& disposal, std::shared_ptr<transport::rdma::OpenDevices> devices)
       : shard(name, core, seed, buffer_memory_max_bytes),
         tcp(shard.reactor()),
-        fabric(transport::rdma::make_verbs_fabric(shard.reactor(), disposal)),
+        fabric(transport::rdma::make_verbs_fabric(shard.reactor(), disposal, std::move(devices))),
         iser_place(shard.reactor(), *fabric),
         iser(iser_place) {
     connectors.set(transport::Kind::iscsi, tcp);

@@ -12,8 +12,9 @@ namespace vjbod::target {
 
 using transport::RdmaErrc;
 
-IserPortals::Place::Place(Reactor& reactor, Reactor& disposal)
-    : fabric(transport::rdma::make_verbs_fabric(reactor, disposal)),
+IserPortals::Place::Place(Reactor& reactor, Reactor& disposal,
+                          std::shared_ptr<transport::rdma::OpenDevices> devices)
+    : fabric(transport::rdma::make_verbs_fabric(reactor, disposal, std::move(devices))),
       place(reactor, *fabric),
       reception(place) {}
 
@@ -22,7 +23,9 @@ IserPortals::IserPortals(std::vector<AsioReactor*> shards, Reactor& disposal, Ta
     : shards_(std::move(shards)),
       server_(server),
       retry_timer_(*shards_.front(), [this] { look(); }) {
-  for (AsioReactor* shard : shards_) places_.push_back(std::make_shared<Place>(*shard, disposal));
+  const auto devices = std::make_shared<transport::rdma::OpenDevices>();
+  for (AsioReactor* shard : shards_)
+    places_.push_back(std::make_shared<Place>(*shard, disposal, devices));
   for (PortalConfig& portal : portals) portals_.push_back({std::move(portal), nullptr, false});
 }
 

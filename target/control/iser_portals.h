@@ -14,6 +14,7 @@
 #include "common/runtime/asio_reactor.h"
 #include "common/runtime/timer_queue.h"
 #include "common/transport/iser/iser_listener.h"
+#include "common/transport/iser/open_devices.h"
 #include "target/control/config.h"
 #include "target/iscsi/target_server.h"
 
@@ -46,7 +47,8 @@ class IserPortals final : public transport::IserListenerEvents {
  private:
   // Lives on its shard.
   struct Place {
-    Place(Reactor& reactor, Reactor& disposal);
+    Place(Reactor& reactor, Reactor& disposal,
+          std::shared_ptr<transport::rdma::OpenDevices> devices);
     std::unique_ptr<transport::rdma::Fabric> fabric;
     transport::IserPlace place;
     transport::IserReception reception;

@@ -28,8 +28,9 @@ IserDataMover::Options options() {
 RdmaPair::RdmaPair() {
   const char* address = std::getenv("VJBOD_RDMA_ADDRESS");
   VJBOD_CHECK(address != nullptr, "VJBOD_RDMA_ADDRESS is not set");
-  initiator_fabric_ = rdma::make_verbs_fabric(reactor_, reactor_);
-  target_fabric_ = rdma::make_verbs_fabric(reactor_, reactor_);
+  const auto devices = std::make_shared<rdma::OpenDevices>();
+  initiator_fabric_ = rdma::make_verbs_fabric(reactor_, reactor_, devices);
+  target_fabric_ = rdma::make_verbs_fabric(reactor_, reactor_, devices);
   initiator_place_ = std::make_unique<IserPlace>(reactor_, *initiator_fabric_);
   target_place_ = std::make_unique<IserPlace>(reactor_, *target_fabric_);
   reception_ = std::make_unique<IserReception>(*target_place_, options());

@@ -27,11 +27,12 @@ Error no_manager(int error_number) {
                       std::strerror(error_number))};
 }
 
-Result<std::shared_ptr<CmChannel>> CmChannel::open(Reactor& reactor, Reactor& disposal) {
+Result<std::shared_ptr<CmChannel>> CmChannel::open(Reactor& reactor, Reactor& disposal,
+                                                   std::shared_ptr<OpenDevices> devices) {
   rdma_event_channel* channel = rdma_create_event_channel();
   if (channel == nullptr) return fail(no_manager(errno));
   fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK);
-  std::shared_ptr<CmChannel> opened(new CmChannel(disposal, channel));
+  std::shared_ptr<CmChannel> opened(new CmChannel(disposal, std::move(devices), channel));
   opened->watch_ =
       reactor.watch_readable(channel->fd, [self = opened.get()] { self->on_readable(); });
   return opened;
@@ -49,7 +50,10 @@ Result<rdma_cm_id*> CmChannel::make_id(CmSink& sink) {
 
 void CmChannel::dispose(rdma_cm_id* id) {
   id->context = nullptr;
-  disposal_.post([channel = shared_from_this(), id] { rdma_destroy_id(id); });
+  disposal_.post([channel = shared_from_this(), id] {
+    rdma_destroy_id(id);
+    channel->devices_->done(id);
+  });
 }
 
 void CmChannel::on_readable() {
@@ -74,11 +78,48 @@ void CmChannel::on_readable() {
     }
     if (type == RDMA_CM_EVENT_CONNECT_REQUEST) id->context = nullptr;
     rdma_ack_cm_event(event);
+    devices_->uses(id, id->verbs);
+    if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+      on_device_removed(id->verbs);
+    else
+      guard_device_of(*id);
     if (sink != nullptr)
       sink->on_cm_event(type, status, data, id);
     else if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
       dispose(id);
   }
+}
+
+void CmChannel::guard_device_of(rdma_cm_id& id) {
+  const sockaddr* at = rdma_get_local_addr(&id);
+  if (id.verbs == nullptr || at == nullptr || guards_.contains(id.verbs)) return;
+  const bool v6 = at->sa_family == AF_INET6;
+  sockaddr_storage any_port{};
+  std::memcpy(&any_port, at, v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+  if (v6)
+    reinterpret_cast<sockaddr_in6&>(any_port).sin6_port = 0;
+  else
+    reinterpret_cast<sockaddr_in&>(any_port).sin_port = 0;
+  rdma_cm_id* guard = nullptr;
+  if (rdma_create_id(channel_, &guard, nullptr, RDMA_PS_TCP) != 0) return;
+  const bool bound = rdma_bind_addr(guard, reinterpret_cast<sockaddr*>(&any_port)) == 0;
+  if (!bound || guard->verbs != id.verbs) return dispose(guard);
+  devices_->uses(guard, guard->verbs);
+  guards_[guard->verbs] = guard;
+}
+
+void CmChannel::on_device_removed(ibv_context* device) {
+  devices_->removed(device);
+  const auto guard = guards_.find(device);
+  if (guard == guards_.end()) return;
+  dispose(guard->second);
+  guards_.erase(guard);
+}
+
+void CmChannel::stop_watching() {
+  watch_.reset();
+  for (const auto& [device, guard] : guards_) dispose(guard);
+  guards_.clear();
 }
 
 CmReport report_of(rdma_cm_event_type type, int status, ConstBytes private_data) {

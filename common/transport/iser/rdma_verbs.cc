@@ -74,6 +74,7 @@ class VerbsAcceptor final : public Acceptor, private CmSink {
                   "iSER cannot listen on {}: {}.", where,
                   no_device ? "no RDMA device has this address" : std::strerror(error));
     }
+    channel_->devices().uses(id_, id_->verbs);
     local_ = where;
     return {};
   }
@@ -100,7 +101,8 @@ class VerbsAcceptor final : public Acceptor, private CmSink {
 
 class VerbsFabric final : public Fabric, private VerbsDomains {
  public:
-  VerbsFabric(Reactor& reactor, Reactor& disposal) : reactor_(reactor), disposal_(disposal) {}
+  VerbsFabric(Reactor& reactor, Reactor& disposal, std::shared_ptr<OpenDevices> devices)
+      : reactor_(reactor), disposal_(disposal), devices_(std::move(devices)) {}
   ~VerbsFabric() override {
     if (channel_ != nullptr) channel_->stop_watching();
   }
@@ -137,7 +139,7 @@ class VerbsFabric final : public Fabric, private VerbsDomains {
  private:
   Status open_channel() {
     if (channel_ != nullptr) return {};
-    auto opened = CmChannel::open(reactor_, disposal_);
+    auto opened = CmChannel::open(reactor_, disposal_, devices_);
     if (!opened) return fail(std::move(opened).error());
     channel_ = std::move(*opened);
     return {};
@@ -147,7 +149,7 @@ class VerbsFabric final : public Fabric, private VerbsDomains {
     std::weak_ptr<VerbsDomain>& known = domains_[{device, port}];
     std::shared_ptr<VerbsDomain> domain = known.lock();
     if (domain == nullptr) {
-      auto opened = VerbsDomain::open(reactor_, device, port);
+      auto opened = VerbsDomain::open(reactor_, devices_, device, port);
       if (!opened) return fail(std::move(opened).error());
       known = domain = std::move(*opened);
     }
@@ -156,14 +158,16 @@ class VerbsFabric final : public Fabric, private VerbsDomains {
 
   Reactor& reactor_;
   Reactor& disposal_;
+  const std::shared_ptr<OpenDevices> devices_;
   std::shared_ptr<CmChannel> channel_;
   std::map<std::pair<ibv_context*, uint8_t>, std::weak_ptr<VerbsDomain>> domains_;
 };
 
 }  // namespace
 
-std::unique_ptr<Fabric> make_verbs_fabric(Reactor& reactor, Reactor& disposal) {
-  return std::make_unique<VerbsFabric>(reactor, disposal);
+std::unique_ptr<Fabric> make_verbs_fabric(Reactor& reactor, Reactor& disposal,
+                                          std::shared_ptr<OpenDevices> devices) {
+  return std::make_unique<VerbsFabric>(reactor, disposal, std::move(devices));
 }
 
 }  // namespace vjbod::transport::rdma

@@ -75,12 +75,14 @@ std::string interface_of(ibv_context* device, uint8_t port, const ibv_gid& gid) 
   return {};
 }
 
-Result<std::shared_ptr<VerbsDomain>> VerbsDomain::open(Reactor& reactor, ibv_context* device,
-                                                       uint8_t port) {
+Result<std::shared_ptr<VerbsDomain>> VerbsDomain::open(Reactor& reactor,
+                                                       std::shared_ptr<OpenDevices> devices,
+                                                       ibv_context* device, uint8_t port) {
   auto facts = facts_of(device, port);
   if (!facts) return fail(std::move(facts).error());
-  std::shared_ptr<VerbsDomain> domain(new VerbsDomain(std::move(*facts)));
+  std::shared_ptr<VerbsDomain> domain(new VerbsDomain(std::move(*facts), std::move(devices)));
   domain->context_ = device;
+  domain->devices_->uses(domain.get(), device);
   domain->pd_ = ibv_alloc_pd(device);
   if (domain->pd_ != nullptr) domain->channel_ = ibv_create_comp_channel(device);
   if (domain->channel_ == nullptr) {
@@ -98,6 +100,7 @@ VerbsDomain::~VerbsDomain() {
   watch_.reset();
   if (channel_ != nullptr) ibv_destroy_comp_channel(channel_);
   if (pd_ != nullptr) ibv_dealloc_pd(pd_);
+  devices_->done(this);
 }
 
 // Ends: a queue reports again only after it was armed again, which no sink does in here.

@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "common/runtime/reactor.h"
+#include "common/transport/iser/open_devices.h"
 #include "common/transport/iser/verbs_api.h"
 
 namespace vjbod::transport::rdma {
@@ -25,8 +26,9 @@ class CompletionSink {
 
 class VerbsDomain final : public Domain {
  public:
-  static Result<std::shared_ptr<VerbsDomain>> open(Reactor& reactor, ibv_context* device,
-                                                   uint8_t port);
+  static Result<std::shared_ptr<VerbsDomain>> open(Reactor& reactor,
+                                                   std::shared_ptr<OpenDevices> devices,
+                                                   ibv_context* device, uint8_t port);
   ~VerbsDomain() override;
 
   const DeviceFacts& device() const override { return facts_; }
@@ -38,10 +40,12 @@ class VerbsDomain final : public Domain {
   ibv_pd* protection_domain() const { return pd_; }
 
  private:
-  explicit VerbsDomain(DeviceFacts facts) : facts_(std::move(facts)) {}
+  VerbsDomain(DeviceFacts facts, std::shared_ptr<OpenDevices> devices)
+      : facts_(std::move(facts)), devices_(std::move(devices)) {}
   void on_channel_readable();
 
   const DeviceFacts facts_;
+  const std::shared_ptr<OpenDevices> devices_;
   ibv_context* context_ = nullptr;
   ibv_pd* pd_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
