@@ -29,6 +29,7 @@ std::string_view name_of(RdmaErrc code) {
     case RdmaErrc::out_of_state: return "out-of-state";
     case RdmaErrc::bad_key: return "bad-key";
     case RdmaErrc::transfer_failed: return "transfer-failed";
+    case RdmaErrc::no_common_subnet: return "no-subnet";
   }
   return "unknown";
 }

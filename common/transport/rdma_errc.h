@@ -29,6 +29,7 @@ enum class RdmaErrc {
   out_of_state,      // a message that must not come now
   bad_key,           // an invalidation or a key that nobody agreed on
   transfer_failed,   // the device reported an error of a transfer
+  no_common_subnet,  // RDMA is for neighbours, and no pair of interfaces is one
 };
 
 const std::error_category& rdma_error_category();

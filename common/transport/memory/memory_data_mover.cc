@@ -16,9 +16,10 @@ using iscsi::Errc;
 using Message = MemoryMessage;
 
 MemoryDataMover::MemoryDataMover(Reactor& reactor, std::shared_ptr<MemoryLink> link, Role role,
-                                 std::string local, std::string peer)
+                                 std::string local, std::string peer, Kind kind)
     : reactor_(reactor),
       link_(std::move(link)),
+      kind_(kind),
       role_(role),
       local_(std::move(local)),
       peer_(std::move(peer)) {
@@ -34,7 +35,7 @@ MemoryDataMover::~MemoryDataMover() {
 
 Capabilities MemoryDataMover::capabilities() const {
   Capabilities result;
-  result.kind = Kind::memory;
+  result.kind = kind_;
   result.digests = false;
   return result;
 }
@@ -320,9 +321,9 @@ MemoryPair make_memory_pair(Reactor& reactor, const MemoryLinkOptions& options,
   MemoryPair pair;
   pair.link = std::make_shared<MemoryLink>(reactor, options);
   pair.initiator = std::make_unique<MemoryDataMover>(reactor, pair.link, Role::initiator,
-                                                     initiator_name, target_name);
+                                                     initiator_name, target_name, options.kind);
   pair.target = std::make_unique<MemoryDataMover>(reactor, pair.link, Role::target, target_name,
-                                                  initiator_name);
+                                                  initiator_name, options.kind);
   return pair;
 }
 

@@ -19,7 +19,7 @@ namespace vjbod::transport {
 class MemoryDataMover final : public DataMover, private MemoryLinkEnd, private Deferred {
  public:
   MemoryDataMover(Reactor& reactor, std::shared_ptr<MemoryLink> link, Role role, std::string local,
-                  std::string peer);
+                  std::string peer, Kind kind);
   ~MemoryDataMover() override;
 
   Capabilities capabilities() const override;
@@ -78,6 +78,7 @@ class MemoryDataMover final : public DataMover, private MemoryLinkEnd, private D
 
   Reactor& reactor_;
   std::shared_ptr<MemoryLink> link_;
+  const Kind kind_;
   const Role role_;
   const std::string local_, peer_;
   State state_ = State::idle;

@@ -29,7 +29,15 @@ struct MemoryLinkOptions {
   Duration delay_to_initiator{0};
   uint64_t bytes_per_second = 0;  // each direction; 0: no limit
   DataPlacement placement = DataPlacement::early;
+  Kind kind = Kind::memory;  // what the movers give themselves out for
 };
+
+// What is fast and places data at the last legal moment, as RDMA.
+inline constexpr MemoryLinkOptions rdma_like_link{
+    .delay_to_target = std::chrono::microseconds(3),
+    .delay_to_initiator = std::chrono::microseconds(3),
+    .placement = DataPlacement::late,
+    .kind = Kind::iser};
 
 struct MemoryMessage {
   enum class Kind { control, data_in, r2t, data_out, close };
