@@ -74,11 +74,9 @@ vjbod::Status merge_choices(const v1::DiskOptions& options, DiskChoices& choices
   if (choices.on_loss != "queue" && choices.on_loss != "fail") {
     return fail(rpc::Errc::usage, "on-loss is queue or fail");
   }
-  if (choices.transport == "iser") {
-    return fail(rpc::Errc::iser_unavailable,
-                "iSER was required, but this version carries data over iSCSI only; use --transport "
-                "auto or iscsi");
-  }
+  if (options.has_upgrade()) choices.upgrade = options.upgrade();
+  if (choices.upgrade != "manual" && choices.upgrade != "idle")
+    return fail(rpc::Errc::usage, "upgrade is manual or idle");
   if (choices.backend == "ublk" || choices.backend == "nbd") {
     return fail(rpc::Errc::no_backend,
                 "back end {} is not available in this version; use auto or socket",
@@ -99,6 +97,7 @@ struct DiskManager::Job {
   DiskDone done;
   std::vector<PathCandidate> paths;
   std::string host_interface, remote_interface;
+  std::optional<NoIser> no_iser;
 };
 
 void DiskManager::finish(std::shared_ptr<Job> job, Result<v1::Disk> result) {
@@ -294,7 +293,16 @@ void DiskManager::attach(const v1::AttachDiskRequest& request, Progress progress
   if (foreign) {
     DiskRecord& made = state_.disks[job->name];
     made.phase = DiskRecord::Phase::ready;
-    job->paths = stored_paths(made);
+    auto choice = foreign_paths(made, made.choices);
+    if (!choice) {
+      state_.disks.erase(job->name);
+      finish(job, fail(choice.error()));
+      return;
+    }
+    made.portals = portals_of(choice->candidates);
+    job->paths = choice->candidates;
+    job->no_iser = choice->no_iser;
+    job->host_interface = choice->host_interface;
     if (auto saved = save(job->name); !saved) {
       state_.disks.erase(job->name);
       finish(job, fail(saved.error()));
@@ -339,6 +347,7 @@ void DiskManager::choose_path(std::shared_ptr<Job> job, std::function<void()> ne
     job->paths = choice->candidates;
     job->host_interface = choice->host_interface;
     job->remote_interface = choice->remote_interface;
+    job->no_iser = choice->no_iser;
     (*record_now)->portals = portals_of(choice->candidates);
     job->progress("choose-path",
                   fmt::format("{} by {}{}", transport::text_of(job->paths[0].endpoint),
@@ -517,6 +526,7 @@ void DiskManager::bring_up(std::shared_ptr<Job> job) {
   Running& running = run(record, job->paths);
   running.host_interface = job->host_interface;
   running.remote_interface = job->remote_interface;
+  running.no_iser = job->no_iser;
   running.cell->start(true, [this, job](vjbod::Status exported) {
     const auto found = running_.find(job->name);
     if (found == running_.end()) {
@@ -560,6 +570,14 @@ void DiskManager::refused(std::shared_ptr<Job> job, const DiskStatus& status) {
   const DiskRecord& record = **found;
   const std::error_code why = refusal_kind(status);
   const std::string reason = status.last_error ? status.last_error->text : "no reason is known";
+  if (status.state == DiskState::connecting && !record.peer.empty()) {
+    finish(job,
+           fail(rpc::Errc::iser_unavailable,
+                "disk {0} is made, but iSER, which was required, does not work: {1} It goes on "
+                "trying; `vjbod edit {0} --transport auto` lets it use iSCSI",
+                job->name, status.rdma_failure->text));
+    return;
+  }
   if (!record.peer.empty() || !job->made_record) {
     finish(job, fail(Error{why, fmt::format("disk {} is {}: {}", job->name, name_of(status.state),
                                             reason)}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disks that exist: showing, connecting and editing them. Their making is in disk_creation.cc,
-// their end in disk_ending.cc.
+// their ways are in disk_ways.cc, their end in disk_ending.cc.
 #include "initiator/control/disk_manager.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& 
       peers_(peers),
       events_(events),
       farewells_(reactor, state, peers, events),
-      shards_(std::move(shards)) {
+      shards_(std::move(shards)),
+      upgrade_timer_(reactor, [this] { look_for_upgrades(); }) {
   peers_.on_event = [this](const std::string& peer, const v1::Event& event) {
     if (event.kind() == "portals-changed") addresses_changed(peer);
     if (event.kind() == "lun-bound") renew_failed(peer);
@@ -46,44 +47,19 @@ DiskManager::DiskManager(Reactor& reactor, const HostConfig& config, HostState& 
 
 DiskManager::~DiskManager() = default;
 
-void DiskManager::addresses_changed(const std::string& peer) {
-  for (const auto& [name, record] : state_.disks) {
-    const bool concerned = !record.peer.empty() && (peer.empty() || record.peer == peer);
-    if (concerned && record.wanted_connected && running_.contains(name))
-      refresh_paths(name, record.choices, [](vjbod::Status) {});
-  }
-}
-
-void DiskManager::leave_dead_interfaces() {
-  const auto interfaces = net::list_interfaces();
-  if (!interfaces) return;
-  std::vector<std::string> usable;
-  for (const net::Interface& interface : *interfaces)
-    if (interface.up) usable.push_back(interface.name);
-  for (const auto& [name, running] : running_) {
-    const auto record = state_.disks.find(name);
-    if (record == state_.disks.end()) continue;
-    const bool another_way = std::ranges::any_of(record->second.portals, [&](const auto& portal) {
-      return portal.interface_name.empty() || std::ranges::count(usable, portal.interface_name) > 0;
-    });
-    if (another_way)
-      running.cell->with_disk([usable](Disk& disk) { disk.use_only_interfaces(usable); });
-  }
-}
-
 void DiskManager::start() {
+  look_for_upgrades();
   for (const auto& [name, record] : state_.disks) {
     if (record.phase != DiskRecord::Phase::ready) continue;
     Running& running = run(record, stored_paths(record));
+    running.no_iser = obstacle_known_here(record);
     running.cell->start(record.wanted_connected, [this, name = name](vjbod::Status exported) {
       if (exported || !running_.contains(name)) return;
       running_[name].export_error = exported.error().text;
       event(rpc::Severity::error, "export-failed", name, exported.error().text);
     });
     // The stored way is tried at once; the peer may know better by now.
-    if (!record.peer.empty() && record.wanted_connected) {
-      refresh_paths(name, record.choices, [](vjbod::Status) {});
-    }
+    if (record.wanted_connected) refresh_paths(name, record.choices, [](vjbod::Status) {});
   }
 }
 
@@ -131,27 +107,6 @@ DiskConfig DiskManager::disk_config(const DiskRecord& record,
   disk.identity = record.identity;
   disk.geometry = record.geometry;
   return disk;
-}
-
-std::vector<PortalRecord> portals_of(const std::vector<PathCandidate>& paths) {
-  std::vector<PortalRecord> portals;
-  for (const PathCandidate& path : paths)
-    portals.push_back({path.endpoint.address, path.endpoint.port, path.endpoint.source_address,
-                       path.endpoint.interface_name});
-  return portals;
-}
-
-std::vector<PathCandidate> DiskManager::stored_paths(const DiskRecord& record) const {
-  std::vector<PathCandidate> paths;
-  for (const PortalRecord& portal : record.portals) {
-    PathCandidate path;
-    path.endpoint.address = portal.address;
-    path.endpoint.port = portal.port;
-    path.endpoint.source_address = portal.source_address;
-    path.endpoint.interface_name = portal.interface_name;
-    paths.push_back(std::move(path));
-  }
-  return paths;
 }
 
 std::string DiskManager::socket_path(const std::string& name) const {
@@ -233,7 +188,8 @@ void DiskManager::event(rpc::Severity severity, const char* kind, const std::str
 
 void DiskManager::on_disk_changed(const std::string& name, const DiskStatus& status) {
   const auto found = running_.find(name);
-  if (found == running_.end()) return;
+  const auto record = state_.disks.find(name);
+  if (found == running_.end() || record == state_.disks.end()) return;
   Running& running = found->second;
   // What was under way when the disk was refused.
   if (running.refused && status.state != DiskState::failed) return;
@@ -241,6 +197,7 @@ void DiskManager::on_disk_changed(const std::string& name, const DiskStatus& sta
                               status.last_error->code == iscsi::Errc::authentication;
   if (status.state == DiskState::connected) running.access_renewed = false;
   if (running.failed_by_secrets) renew_access(name);
+  note_fallback(name, running, status);
   if (status.state != running.last_state) {
     running.last_state = status.state;
     const std::string why = status.last_error ? ": " + status.last_error->text : "";
@@ -266,8 +223,12 @@ void DiskManager::on_disk_changed(const std::string& name, const DiskStatus& sta
       default: break;
     }
   }
+  // With nothing to fall back to, the first round decides what the person is told.
+  const bool without_iser = status.state == DiskState::connecting && status.rdma_failure &&
+                            status.next_attempt_in && !running.waiting.empty() &&
+                            record->second.choices.transport == "iser";
   const bool steady = status.state == DiskState::connected || status.state == DiskState::failed ||
-                      status.state == DiskState::stale;
+                      status.state == DiskState::stale || without_iser;
   if (!steady) return;
   for (auto& wait : std::exchange(running.waiting, {})) wait(status);
 }
@@ -331,6 +292,9 @@ void DiskManager::view(const std::string& name, DiskDone done) {
         if (now.export_error.empty()) now.socket_path = runs->second.cell->socket_path();
         now.host_interface = runs->second.host_interface;
         now.remote_interface = runs->second.remote_interface;
+        now.no_iser = runs->second.no_iser;
+        now.fallbacks = runs->second.fallbacks;
+        now.last_fallback = runs->second.last_fallback;
         now.now = wall_at(status.taken_at);
         done(disk_view(now));
       });
@@ -415,105 +379,6 @@ void DiskManager::disconnect(const std::string& name, DiskDone done) {
   }
   (*running)->cell->with_disk([](Disk& disk) { disk.disconnect(); });
   view(name, std::move(done));
-}
-
-void DiskManager::refresh_paths(const std::string& name, const DiskChoices& choices,
-                                StatusDone done) {
-  auto record = find(name);
-  if (!record) {
-    done(fail(record.error()));
-    return;
-  }
-  if ((*record)->peer.empty()) {
-    // The way of a foreign target is the portal that was given, by the interface that is wanted.
-    auto saved = change(name, [&](DiskRecord& disk) {
-      disk.choices = choices;
-      for (PortalRecord& portal : disk.portals) portal.interface_name = choices.host_interface;
-    });
-    if (const auto runs = running_.find(name); saved && runs != running_.end()) {
-      runs->second.host_interface = choices.host_interface;
-      runs->second.cell->with_disk(
-          [paths = stored_paths(state_.disks.at(name))](Disk& disk) { disk.set_paths(paths); });
-    }
-    done(std::move(saved));
-    return;
-  }
-  const std::string peer = (*record)->peer;
-  peers_.describe(peer, [this, name, peer, choices,
-                         done = std::move(done)](Result<v1::DescribeResponse> described) {
-    auto still = find(name);
-    const auto running = running_.find(name);
-    if (!described || !still || running == running_.end()) {
-      done(described ? vjbod::Status() : fail(described.error()));
-      return;
-    }
-    auto interfaces = net::list_interfaces();
-    auto peer_record = peers_.record(peer);
-    if (!interfaces || !peer_record) {
-      done(fail(interfaces ? peer_record.error() : interfaces.error()));
-      return;
-    }
-    auto choice = choose_paths(*interfaces, *described, (*peer_record)->address, choices);
-    if (!choice) {
-      done(fail(choice.error()));
-      return;
-    }
-    running->second.host_interface = choice->host_interface;
-    running->second.remote_interface = choice->remote_interface;
-    const std::vector<PortalRecord> portals = portals_of(choice->candidates);
-    if ((*still)->portals == portals && (*still)->choices == choices) {
-      done({});
-      return;
-    }
-    auto saved = change(name, [&](DiskRecord& disk) {
-      disk.choices = choices;
-      disk.portals = portals;
-    });
-    if (!saved) {
-      done(std::move(saved));
-      return;
-    }
-    const bool waits = running->second.last_state == DiskState::reconnecting;
-    running->second.cell->with_disk([paths = choice->candidates, waits](Disk& disk) {
-      disk.set_paths(paths);
-      if (waits) disk.reconnect();
-    });
-    done({});
-  });
-}
-
-void DiskManager::reconnect(const v1::ReconnectDiskRequest& request, DiskDone done) {
-  const std::string name = request.disk();
-  auto running = find_running(name);
-  if (!running) {
-    done(fail(running.error()));
-    return;
-  }
-  if (request.transport() == v1::TRANSPORT_ISER) {
-    done(fail(rpc::Errc::iser_unavailable,
-              "this version carries data over iSCSI only; disk {} stays as it is", name));
-    return;
-  }
-  if (request.transport() != v1::TRANSPORT_UNSPECIFIED) {
-    auto saved = change(name, [&](DiskRecord& disk) {
-      disk.choices.transport = request.transport() == v1::TRANSPORT_ISCSI ? "iscsi" : "auto";
-    });
-    if (!saved) {
-      done(fail(saved.error()));
-      return;
-    }
-  }
-  const DiskChoices choices = (*find(name))->choices;
-  refresh_paths(name, choices, [this, name, done = std::move(done)](vjbod::Status) {
-    // A peer that cannot be asked may still serve the disk: go on with the ways known.
-    auto again = find_running(name);
-    if (!again) {
-      done(fail(again.error()));
-      return;
-    }
-    (*again)->cell->with_disk([](Disk& disk) { disk.reconnect(); });
-    view(name, done);
-  });
 }
 
 void DiskManager::edit(const v1::EditDiskRequest& request, DiskDone done) {

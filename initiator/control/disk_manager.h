@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,12 @@ class DiskManager final : private DiskCellEvents {
     bool access_renewed = false;  // since it was connected last, or since a person spoke
     bool failed_by_secrets = false;
     bool refused = false;  // it is another disk's LUN
+    // Why there is no way by iSER, where one is wanted; what failed over a way is in the status.
+    std::optional<NoIser> no_iser;
+    uint32_t fallbacks = 0;  // sessions over iSCSI where iSER was wanted
+    WallTime last_fallback{};
+    uint64_t last_generation = 0;  // of those sessions
+    uint64_t operations_seen = 0;  // when it was looked at for an upgrade
   };
   struct Job;  // a create or an attach under way
 
@@ -108,8 +115,20 @@ class DiskManager final : private DiskCellEvents {
   DiskConfig disk_config(const DiskRecord& record, const std::vector<PathCandidate>& paths) const;
   SessionConfig session_config(const DiskRecord& record) const;
   std::vector<PathCandidate> stored_paths(const DiskRecord& record) const;
-  // The ways to the peer as they are now, by `choices`; saved with them, then given to the disk.
+  // --- disk_ways.cc ---
+  // The ways to the peer (or the foreign target) as they are now, by `choices`.
+  void find_paths(const std::string& name, const DiskChoices& choices,
+                  std::function<void(Result<PathChoice>)> done);
+  // Saved with the choices that led to them, then given to the disk.
+  vjbod::Status use_paths(const std::string& name, const DiskChoices& choices,
+                          const PathChoice& choice);
   void refresh_paths(const std::string& name, const DiskChoices& choices, StatusDone done);
+  Result<PathChoice> foreign_paths(const DiskRecord& record, const DiskChoices& choices) const;
+  // Of the stored ways, for as long as the peer has not been asked.
+  std::optional<NoIser> obstacle_known_here(const DiskRecord& record) const;
+  void note_fallback(const std::string& name, Running& running, const DiskStatus& status);
+  void look_for_upgrades();
+  void upgrade_if_idle(const std::string& name, const DiskStatus& status);
   void view(const std::string& name, DiskDone done);
   // By a difference that is kept until the wall clock is set: the same moment is told as the same
   // time with each look.
@@ -132,6 +151,7 @@ class DiskManager final : private DiskCellEvents {
   size_t next_shard_ = 0;
   std::chrono::nanoseconds wall_difference_{};  // of the wall clock to the reactors' clock
   bool stopping_ = false;
+  Timer upgrade_timer_;
 };
 
 }  // namespace vjbod::initiator

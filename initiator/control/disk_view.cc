@@ -52,6 +52,7 @@ std::string advice_of(const DiskRecord& record, const DiskStatus& status) {
     advice += fmt::format(", then `vjbod connect {}`", record.name);
   return advice + ".";
 }
+constexpr char iser_available[] = "iser-available";
 
 // One line that a person should know now.
 std::string note_of(const DiskRecord& record, const DiskStatus& status) {
@@ -85,6 +86,33 @@ std::string note_of(const DiskRecord& record, const DiskStatus& status) {
       return status.last_error ? status.last_error->text + advice_of(record, status) : "";
     default: return "";
   }
+}
+
+void add_fallback(const DiskViewInput& input, v1::Disk& disk) {
+  const DiskStatus& status = *input.status;
+  v1::Fallback& fallback = *disk.mutable_fallback();
+  fallback.set_count(input.fallbacks);
+  if (input.fallbacks > 0) *fallback.mutable_last_at() = ago(input.last_fallback, Duration::zero());
+  if (input.record->choices.transport == "iscsi" || status.connection == transport::Kind::iser)
+    return;
+  const bool connected = status.state == DiskState::connected;
+  fallback.set_active(connected);
+  if (!connected && !status.rdma_failure) return;
+  fallback.set_degraded(!input.no_iser || !input.no_iser->without_rdma);
+  const FallbackReason why = fallback_reason(input.no_iser, status);
+  fallback.set_reason_code(why.code);
+  fallback.set_reason_text(why.text);
+  if (status.rdma_tried_in) fallback.set_next_iser_s(whole_seconds(*status.rdma_tried_in));
+}
+
+std::string fallback_note(const std::string& name, const v1::Fallback& fallback) {
+  if (!fallback.active()) return "";
+  if (fallback.reason_code() == iser_available)
+    return fmt::format("{}; see: vjbod reconnect {}", fallback.reason_text(), name);
+  std::string note = "iSER failed: " + fallback.reason_text();
+  if (fallback.next_iser_s() > 0)
+    note += fmt::format("; not tried again for {} s", fallback.next_iser_s());
+  return note;
 }
 
 void add_stats(const DiskCounters& counters, v1::DiskStats& stats) {
@@ -127,6 +155,7 @@ void add_record(const DiskRecord& record, v1::Disk& disk) {
   disk.set_io_timeout_s(record.choices.io_timeout_s);
   disk.set_header_digest(record.choices.header_digest);
   disk.set_data_digest(record.choices.data_digest);
+  disk.set_upgrade(record.choices.upgrade);
   if (record.identity) {
     disk.set_naa(record.identity->naa);
     disk.set_serial(record.identity->serial);
@@ -172,6 +201,16 @@ void add_status(const DiskStatus& status, WallTime now, v1::Disk& disk) {
 
 }  // namespace
 
+FallbackReason fallback_reason(const std::optional<NoIser>& no_iser, const DiskStatus& status) {
+  const auto reason = [](const std::error_code& code, std::string text) {
+    if (text.ends_with('.')) text.pop_back();
+    return FallbackReason{std::string(transport::rdma_reason_of(code)), std::move(text)};
+  };
+  if (no_iser) return reason(make_error_code(no_iser->code), no_iser->text);
+  if (status.rdma_failure) return reason(status.rdma_failure->code, status.rdma_failure->text);
+  return {iser_available, "iSER can be used now"};
+}
+
 v1::Disk disk_view(const DiskViewInput& input) {
   v1::Disk disk;
   add_record(*input.record, disk);
@@ -189,7 +228,9 @@ v1::Disk disk_view(const DiskViewInput& input) {
   add_status(*input.status, input.now, disk);
   if (input.status->state == DiskState::failed || input.status->state == DiskState::stale)
     disk.set_failure(static_cast<v1::ErrorKind>(refusal_kind(*input.status)));
+  add_fallback(input, disk);
   std::string note = note_of(*input.record, *input.status);
+  if (note.empty()) note = fallback_note(input.record->name, disk.fallback());
   if (!input.export_error.empty()) note += (note.empty() ? "" : "; ") + input.export_error;
   disk.set_note(note);
   if (!input.socket_path.empty()) {

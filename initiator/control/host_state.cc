@@ -102,7 +102,8 @@ json choices_json(const DiskChoices& choices) {
           {"on_loss", choices.on_loss},
           {"io_timeout_s", choices.io_timeout_s},
           {"header_digest", choices.header_digest},
-          {"data_digest", choices.data_digest}};
+          {"data_digest", choices.data_digest},
+          {"upgrade", choices.upgrade}};
 }
 
 DiskChoices read_choices(const json& from) {
@@ -115,6 +116,7 @@ DiskChoices read_choices(const json& from) {
   choices.io_timeout_s = read_number<uint32_t>(from, "io_timeout_s");
   choices.header_digest = from.at("header_digest");
   choices.data_digest = from.at("data_digest");
+  if (from.contains("upgrade")) choices.upgrade = read_token(from, "upgrade", {"manual", "idle"});
   return choices;
 }
 
@@ -181,7 +183,8 @@ json disk_json(const DiskRecord& disk) {
     portals.push_back({{"address", portal.address},
                        {"port", portal.port},
                        {"source_address", portal.source_address},
-                       {"interface_name", portal.interface_name}});
+                       {"interface_name", portal.interface_name},
+                       {"transport", portal.transport}});
   }
   return {{"name", disk.name},
           {"uuid", disk.uuid},
@@ -225,7 +228,10 @@ DiskRecord read_disk(const json& from) {
   disk.lun_number = read_number<uint16_t>(from, "lun_number");
   for (const json& portal : read_list(from, "portals")) {
     disk.portals.push_back({portal.at("address"), read_number<uint16_t>(portal, "port"),
-                            portal.at("source_address"), read_interface(portal, "interface_name")});
+                            portal.at("source_address"), read_interface(portal, "interface_name"),
+                            portal.contains("transport")
+                                ? read_token(portal, "transport", {"iscsi", "iser"})
+                                : "iscsi"});
   }
   disk.chap = read_chap(from.at("chap"));
   disk.mutual = read_chap(from.at("mutual"));

@@ -30,6 +30,7 @@ struct PortalRecord {
   std::string address;
   uint16_t port = 0;
   std::string source_address, interface_name;  // of this box, to bind to; empty: any
+  std::string transport = "iscsi";             // "iscsi", "iser"
   bool operator==(const PortalRecord&) const = default;
 };
 
@@ -41,6 +42,9 @@ struct DiskChoices {
   std::string on_loss = "queue";                 // "queue", "fail"
   uint32_t io_timeout_s = 600;                   // 0: none
   bool header_digest = false, data_digest = false;
+  // When a disk that fell back from iSER goes there again before it loses its connection:
+  // "manual": when a person says so; "idle": by itself, once nothing is going on.
+  std::string upgrade = "manual";
   bool operator==(const DiskChoices&) const = default;
 };
 

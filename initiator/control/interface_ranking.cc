@@ -11,6 +11,8 @@
 
 namespace vjbod::initiator {
 
+using transport::RdmaErrc;
+
 namespace {
 
 struct NumericAddress {
@@ -38,71 +40,127 @@ bool is_link_local(const std::string& text) {
   return address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
 }
 
-// The first addresses of the two interfaces that lie in one subnet; link-local ones do not count.
-void find_common_subnet(const RankedInterface& host, const RankedInterface& remote,
-                        RankedPair& pair) {
+// What can be said of one end without knowing the other.
+std::optional<NoIser> obstacle_at(const RankedInterface& interface, const std::string& address,
+                                  const std::string& where) {
+  const auto known = std::find_if(interface.addresses.begin(), interface.addresses.end(),
+                                  [&](const RankedAddress& one) { return one.address == address; });
+  if (!interface.rdma)
+    return NoIser{RdmaErrc::no_rdma_device,
+                  fmt::format("no RDMA device on {} ({})", interface.name, where), false};
+  if (!interface.rdma->link_up)
+    return NoIser{
+        RdmaErrc::rdma_link_down,
+        fmt::format(
+            "RDMA device {} on {} ({}) has no link{}", interface.rdma->device, interface.name,
+            where,
+            interface.rdma->link_state.empty() ? "" : ": it is " + interface.rdma->link_state)};
+  if (known == interface.addresses.end() || known->rdma_type.empty())
+    return NoIser{RdmaErrc::no_gid,
+                  fmt::format("RDMA device {} on {} ({}) has no entry for {}",
+                              interface.rdma->device, interface.name, where, address)};
+  return std::nullopt;
+}
+
+const std::string& rdma_type_of(const RankedInterface& interface, const std::string& address) {
+  static const std::string none;
+  for (const RankedAddress& one : interface.addresses)
+    if (one.address == address) return one.rdma_type;
+  return none;
+}
+
+const RankedPortal* portal_at(const RankingInput& input, const std::string& address) {
+  for (const RankedPortal& portal : input.portals)
+    if (portal.address == address) return &portal;
+  return nullptr;
+}
+
+// The addresses of the two interfaces that lie in one subnet: where the peer serves, and RDMA
+// before others; else the first. Link-local ones do not count.
+void find_common_subnet(const RankingInput& input, const RankedInterface& host,
+                        const RankedInterface& remote, RankedPair& pair) {
+  int best = -1;
   for (const RankedAddress& ours : host.addresses) {
     if (is_link_local(ours.address)) continue;
     for (const RankedAddress& theirs : remote.addresses) {
       if (is_link_local(theirs.address)) continue;
       const uint32_t prefix = std::max(ours.prefix_length, theirs.prefix_length);
       if (!same_subnet(ours.address, theirs.address, prefix)) continue;
+      const RankedPortal* portal = portal_at(input, theirs.address);
+      const bool rdma = !ours.rdma_type.empty() && ours.rdma_type == theirs.rdma_type;
+      const int worth = (portal != nullptr ? 2 : 0) + (rdma ? 1 : 0);
+      if (worth <= best) continue;
+      best = worth;
       pair.host_address = ours.address;
       pair.remote_address = theirs.address;
-      return;
+      pair.port = portal != nullptr ? portal->port : 0;
+      pair.iscsi = portal != nullptr && portal->iscsi;
     }
   }
 }
 
-void judge_iser(const RankedInterface& host, const RankedInterface& remote, RankedPair& pair) {
+void judge_iser(const RankingInput& input, const RankedInterface& host,
+                const RankedInterface& remote, RankedPair& pair) {
   if (pair.host_address.empty()) {
-    pair.iser_reason_code = "no-subnet";
-    pair.iser_reason_text = "the two interfaces share no subnet";
-  } else if (host.rdma_device.empty() && remote.rdma_device.empty()) {
-    pair.iser_reason_code = "no-rdma-device";
-    pair.iser_reason_text =
-        fmt::format("no RDMA device on {} here nor on {} of the peer", host.name, remote.name);
-  } else if (host.rdma_device.empty() || remote.rdma_device.empty()) {
-    const bool ours_lacks = host.rdma_device.empty();
-    pair.iser_reason_code = "rdma-one-side";
-    pair.iser_reason_text =
-        fmt::format("no RDMA device on {} {}", ours_lacks ? host.name : remote.name,
-                    ours_lacks ? "here" : "of the peer");
-  } else {
-    pair.iser = true;
+    pair.no_iser = NoIser{
+        RdmaErrc::no_common_subnet,
+        fmt::format("{} (here) and {} ({}) share no subnet", host.name, remote.name, input.peer)};
+    return;
   }
+  pair.no_iser = rdma_obstacle(host, pair.host_address, &remote, pair.remote_address, input.peer);
+  const RankedPortal* portal = portal_at(input, pair.remote_address);
+  if (!pair.no_iser && (portal == nullptr || !portal->iser))
+    pair.no_iser = NoIser{RdmaErrc::peer_has_no_iser,
+                          fmt::format("{} serves no iSER at {}", input.peer, pair.remote_address)};
+  pair.iser = !pair.no_iser;
 }
 
-struct Judged {
-  RankedPair pair;
-  bool control = false, equal_mtu = false;
-  uint64_t speed_mbps = 0;
-  uint32_t mtu = 0;
+auto order_of(const RankedPair& pair) {
+  return std::tuple(!pair.usable, !pair.iser, pair.control, !pair.equal_mtu, ~pair.speed_mbps,
+                    ~std::min(pair.host_mtu, pair.remote_mtu), pair.host_interface,
+                    pair.remote_interface);
+}
 
-  auto order() const {
-    return std::tuple(!pair.usable, !pair.iser, control, !equal_mtu, ~speed_mbps, ~mtu,
-                      pair.host_interface, pair.remote_interface);
-  }
-};
-
-std::string explain(const RankedInterface& host, const RankedInterface& remote,
-                    const InterfaceWishes& wishes, const Judged& judged) {
-  const RankedPair& pair = judged.pair;
-  if (!wishes.host_interface.empty() && host.name != wishes.host_interface) {
-    return fmt::format("not used: the disk asks for {} here", wishes.host_interface);
-  }
-  if (!wishes.remote_interface.empty() && remote.name != wishes.remote_interface) {
-    return fmt::format("not used: the disk asks for {} of the peer", wishes.remote_interface);
-  }
+std::string explain(const RankingInput& input, const RankedInterface& host,
+                    const RankedInterface& remote, const RankedPair& pair) {
+  if (!input.wishes.host_interface.empty() && host.name != input.wishes.host_interface)
+    return fmt::format("not used: the disk asks for {} here", input.wishes.host_interface);
+  if (!input.wishes.remote_interface.empty() && remote.name != input.wishes.remote_interface)
+    return fmt::format("not used: the disk asks for {} of the peer", input.wishes.remote_interface);
   if (!host.up) return fmt::format("not usable: {} is down here", host.name);
   if (!remote.up) return fmt::format("not usable: {} of the peer is down", remote.name);
   if (pair.host_address.empty()) return "not usable: no common subnet";
-  std::string text = pair.iser ? "same subnet, RDMA at both ends" : "same subnet";
-  text += judged.equal_mtu ? fmt::format(", MTU {}", host.mtu)
-                           : fmt::format(", MTU differs ({} here, {} there)", host.mtu, remote.mtu);
-  if (judged.speed_mbps > 0) text += fmt::format(", {} Mbit/s", judged.speed_mbps);
-  if (judged.control) text += ", shared with the control channel";
+  if (pair.port == 0)
+    return fmt::format("not usable: the peer serves nothing at {}", pair.remote_address);
+  std::string text = "same subnet";
+  if (pair.iser)
+    text += fmt::format(", RDMA at both ends ({})", rdma_type_of(host, pair.host_address));
+  text += pair.equal_mtu
+              ? fmt::format(", MTU {}", pair.host_mtu)
+              : fmt::format(", MTU differs ({} here, {} there)", pair.host_mtu, pair.remote_mtu);
+  if (pair.speed_mbps > 0) text += fmt::format(", {} Mbit/s", pair.speed_mbps);
+  if (pair.control) text += ", shared with the control channel";
   return text;
+}
+
+RankedPair judge(const RankingInput& input, const RankedInterface& host,
+                 const RankedInterface& remote) {
+  const InterfaceWishes& wishes = input.wishes;
+  RankedPair pair;
+  pair.host_interface = host.name;
+  pair.remote_interface = remote.name;
+  find_common_subnet(input, host, remote, pair);
+  judge_iser(input, host, remote, pair);
+  const bool wished = (wishes.host_interface.empty() || wishes.host_interface == host.name) &&
+                      (wishes.remote_interface.empty() || wishes.remote_interface == remote.name);
+  pair.usable = wished && host.up && remote.up && pair.port != 0;
+  pair.control = host.carries_control || remote.carries_control;
+  pair.host_mtu = host.mtu;
+  pair.remote_mtu = remote.mtu;
+  pair.equal_mtu = host.mtu == remote.mtu;
+  pair.speed_mbps = std::min(host.speed_mbps, remote.speed_mbps);
+  pair.explanation = explain(input, host, remote, pair);
+  return pair;
 }
 
 }  // namespace
@@ -118,35 +176,37 @@ bool same_subnet(const std::string& a, const std::string& b, uint32_t prefix_len
   return true;
 }
 
-std::vector<RankedPair> rank_interface_pairs(const std::vector<RankedInterface>& host,
-                                             const std::vector<RankedInterface>& remote,
-                                             const InterfaceWishes& wishes) {
-  std::vector<Judged> judged;
-  for (const RankedInterface& ours : host) {
-    for (const RankedInterface& theirs : remote) {
-      if (ours.addresses.empty() || theirs.addresses.empty()) continue;
-      Judged one;
-      one.pair.host_interface = ours.name;
-      one.pair.remote_interface = theirs.name;
-      find_common_subnet(ours, theirs, one.pair);
-      judge_iser(ours, theirs, one.pair);
-      const bool wished =
-          (wishes.host_interface.empty() || wishes.host_interface == ours.name) &&
-          (wishes.remote_interface.empty() || wishes.remote_interface == theirs.name);
-      one.pair.usable = wished && ours.up && theirs.up && !one.pair.host_address.empty();
-      one.control = ours.carries_control || theirs.carries_control;
-      one.equal_mtu = ours.mtu == theirs.mtu;
-      one.speed_mbps = std::min(ours.speed_mbps, theirs.speed_mbps);
-      one.mtu = std::min(ours.mtu, theirs.mtu);
-      one.pair.explanation = explain(ours, theirs, wishes, one);
-      judged.push_back(std::move(one));
-    }
+std::optional<NoIser> rdma_obstacle(const RankedInterface& ours, const std::string& our_address,
+                                    const RankedInterface* theirs, const std::string& their_address,
+                                    const std::string& peer) {
+  auto here = obstacle_at(ours, our_address, "here");
+  if (theirs == nullptr) {
+    if (here) here->without_rdma = here->code == RdmaErrc::no_rdma_device;
+    return here;
   }
-  std::sort(judged.begin(), judged.end(),
-            [](const Judged& a, const Judged& b) { return a.order() < b.order(); });
+  auto there = obstacle_at(*theirs, their_address, peer);
+  if (here && there && here->code == there->code && here->code == RdmaErrc::no_rdma_device) {
+    here->without_rdma = true;
+    here->text += fmt::format(" nor on {} ({})", theirs->name, peer);
+  }
+  if (here) return here;
+  if (there) return there;
+  const std::string& our_type = rdma_type_of(ours, our_address);
+  const std::string& their_type = rdma_type_of(*theirs, their_address);
+  if (our_type != their_type)
+    return NoIser{RdmaErrc::no_gid, fmt::format("{} has {} and {} has {}", our_address, our_type,
+                                                their_address, their_type)};
+  return std::nullopt;
+}
+
+std::vector<RankedPair> rank_interface_pairs(const RankingInput& input) {
   std::vector<RankedPair> pairs;
-  pairs.reserve(judged.size());
-  for (Judged& one : judged) pairs.push_back(std::move(one.pair));
+  for (const RankedInterface& ours : input.host)
+    for (const RankedInterface& theirs : input.remote)
+      if (!ours.addresses.empty() && !theirs.addresses.empty())
+        pairs.push_back(judge(input, ours, theirs));
+  std::sort(pairs.begin(), pairs.end(),
+            [](const RankedPair& a, const RankedPair& b) { return order_of(a) < order_of(b); });
   return pairs;
 }
 

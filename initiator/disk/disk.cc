@@ -401,6 +401,9 @@ DiskStatus Disk::Impl::status() const {
   if (own_error_ && (!status.last_error || now - own_error_->second <= status.last_error->age))
     status.last_error =
         DiskError{own_error_->first.code, own_error_->first.text, now - own_error_->second};
+  if (const auto& failure = supervisor_.rdma_failure())
+    status.rdma_failure = DiskError{failure->error.code, failure->error.text, now - failure->at};
+  if (const auto until = machine.rdma_avoided_until(now)) status.rdma_tried_in = *until - now;
   status.geometry_known = geometry_known_;
   status.geometry = geometry_;
   status.identity = identity_;
@@ -449,6 +452,9 @@ void Disk::set_policy(const DiskPolicy& policy) {
 }
 void Disk::set_paths(std::vector<PathCandidate> paths) {
   impl_->set_paths(std::move(paths));
+}
+void Disk::forget_rdma_failures() {
+  impl_->forget_rdma_failures();
 }
 void Disk::set_session(SessionConfig session) {
   impl_->set_session(std::move(session));

@@ -97,6 +97,8 @@ class Disk final : public BlockDevice {
   // For the next attempt; call reconnect() to use them now.
   void set_paths(std::vector<PathCandidate> paths);
   void set_session(SessionConfig session);
+  // RDMA that has failed repeatedly is tried again with the next connection.
+  void forget_rdma_failures();
 
   DiskStatus status() const;
 

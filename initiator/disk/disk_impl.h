@@ -40,6 +40,7 @@ class Disk::Impl final : private SupervisorClient, private ChannelCommandOwner, 
   void set_policy(const DiskPolicy& policy);
   void set_paths(std::vector<PathCandidate> paths) { supervisor_.set_paths(std::move(paths)); }
   void set_session(SessionConfig session);
+  void forget_rdma_failures() { supervisor_.forget_rdma_failures(); }
   DiskStatus status() const;
 
   Reactor& reactor() { return reactor_; }

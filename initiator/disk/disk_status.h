@@ -88,6 +88,9 @@ struct DiskStatus {
   uint64_t reconnects = 0;
   uint64_t generation = 0;  // sessions made so far
   std::optional<DiskError> last_error;
+  // Why RDMA did not work out when it was tried last, with a code of RdmaErrc; nothing once it did.
+  std::optional<DiskError> rdma_failure;
+  std::optional<Duration> rdma_tried_in;  // it failed repeatedly, and is left out for so long
   bool geometry_known = false;
   BlockGeometry geometry;
   std::optional<DiskIdentity> identity;

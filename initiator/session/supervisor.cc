@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "initiator/session/supervisor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/check.h"
 #include "common/iscsi/errc.h"
+#include "common/transport/rdma_errc.h"
 
 namespace vjbod::initiator {
 
@@ -80,9 +82,9 @@ void Supervisor::fail_with(SupervisorEvent event, const Error& why) {
 
 void Supervisor::perform(const SupervisorAction& action) {
   switch (action.kind) {
-    case SupervisorAction::Kind::connect: return connect(action.path);
+    case SupervisorAction::Kind::connect: return connect(action.path, action.limit);
     case SupervisorAction::Kind::abandon_connect: attempt_.reset(); return;
-    case SupervisorAction::Kind::log_in: return log_in(action.md5_only);
+    case SupervisorAction::Kind::log_in: return log_in(action.md5_only, action.limit);
     case SupervisorAction::Kind::probe:
       announced_ = true;
       client_.on_probe(*session_, generation_);
@@ -91,6 +93,11 @@ void Supervisor::perform(const SupervisorAction& action) {
       log_.info("online over {} at {}, session {}", transport::name_of(session_->kind()),
                 session_->peer(), generation_);
       last_logged_.clear();
+      if (path_->kind == transport::Kind::iser)
+        rdma_failure_.reset();
+      else if (rdma_failure_)
+        log_.warn("iSCSI instead of iSER, {}: {}",
+                  transport::rdma_reason_of(rdma_failure_->error.code), rdma_failure_->error.text);
       answered_before_online_ = session_->commands_answered();
       client_.on_online();
       return;
@@ -104,16 +111,20 @@ void Supervisor::perform(const SupervisorAction& action) {
   }
 }
 
-void Supervisor::connect(const PathCandidate& path) {
+void Supervisor::connect(const PathCandidate& path, std::optional<Duration> limit) {
   path_ = path;
   transport::Connector* connector = connectors_.of(path.kind);
   if (connector == nullptr) {
-    note_error({Errc::connection_lost,
-                fmt::format("{} is not available on this host.", transport::name_of(path.kind))});
+    const Error error{Errc::connection_lost, fmt::format("{} is not available on this host.",
+                                                         transport::name_of(path.kind))};
+    note_error(error);
+    if (path.kind == transport::Kind::iser)
+      note_rdma_failure({transport::RdmaErrc::no_rdma_device, error.text}, false);
     input({SupervisorEvent::connect_failed});
     return;
   }
-  attempt_ = connector->connect(path.endpoint, config_.session.timers.connect_timeout,
+  const Duration usual = config_.session.timers.connect_timeout;
+  attempt_ = connector->connect(path.endpoint, limit ? std::min(*limit, usual) : usual,
                                 [this](Result<std::unique_ptr<transport::DataMover>> mover) {
                                   on_connect_done(std::move(mover));
                                 });
@@ -125,6 +136,7 @@ void Supervisor::on_connect_done(Result<std::unique_ptr<transport::DataMover>> m
   reactor_.defer(*this);
   if (!mover) {
     note_error(mover.error());
+    if (path_->kind == transport::Kind::iser) note_rdma_failure(mover.error(), false);
     return input({SupervisorEvent::connect_failed});
   }
   mover_ = std::move(*mover);
@@ -132,10 +144,11 @@ void Supervisor::on_connect_done(Result<std::unique_ptr<transport::DataMover>> m
   mover_.reset();  // nobody wanted it any more
 }
 
-void Supervisor::log_in(bool md5_only) {
+void Supervisor::log_in(bool md5_only, std::optional<Duration> limit) {
   ++generation_;
   announced_ = false;
   SessionConfig session = config_.session.copy();
+  if (limit) session.timers.login_timeout = std::min(*limit, session.timers.login_timeout);
   if (md5_only)
     session.chap_algorithms.assign(iscsi::chap_algorithms_md5_only.begin(),
                                    iscsi::chap_algorithms_md5_only.end());
@@ -157,7 +170,16 @@ void Supervisor::on_session_closed(const Error& reason, bool) {
       machine_.was_online() && session_->commands_answered() > answered_before_online_;
   if (closed.close == CloseKind::redirect)
     closed.redirect_address = session_->login_failure()->redirect_address;
-  if (reason.code != Errc::closed_locally) note_error(reason);
+  if (reason.code != Errc::closed_locally) {
+    note_error(reason);
+    if (path_->kind == transport::Kind::iser) {
+      // Secrets are the same by any transport; whatever else keeps iSER out may not keep iSCSI out.
+      if ((closed.close == CloseKind::misfit || closed.close == CloseKind::refused) &&
+          reason.code != Errc::authentication)
+        closed.close = CloseKind::lost;
+      note_rdma_failure(reason, announced_);
+    }
+  }
   retired_.push_back(std::move(session_));
   reactor_.defer(*this);
   // The memory is free before anything new begins.
@@ -171,6 +193,17 @@ void Supervisor::note_error(const Error& error) {
   if (error.text == last_logged_) return log_.debug("{}", error.text);
   last_logged_ = error.text;
   log_.warn("{}", error.text);
+}
+
+void Supervisor::note_rdma_failure(Error error, bool logged_in) {
+  if (transport::rdma_reason_of(error.code).empty()) {
+    // Of the session above RDMA.
+    using transport::RdmaErrc;
+    error.code = logged_in                       ? RdmaErrc::transfer_failed
+                 : error.code == Errc::timed_out ? RdmaErrc::connect_timeout
+                                                 : RdmaErrc::login_rejected;
+  }
+  rdma_failure_ = {std::move(error), reactor_.now()};
 }
 
 }  // namespace vjbod::initiator

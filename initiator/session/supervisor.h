@@ -65,6 +65,7 @@ class Supervisor final : private SessionEvents, private Deferred {
   void writes_lost(const Error& why) { fail_with(SupervisorEvent::writes_lost, why); }
   void set_paths(std::vector<PathCandidate> paths);
   void set_session(SessionConfig session);
+  void forget_rdma_failures() { machine_.forget_rdma_failures(); }
 
   SupervisorState state() const { return machine_.state(); }
   const SupervisorMachine& machine() const { return machine_; }
@@ -80,6 +81,8 @@ class Supervisor final : private SessionEvents, private Deferred {
     TimePoint at{};
   };
   const std::optional<LastError>& last_error() const { return last_error_; }
+  // Why RDMA did not work out when it was tried last, with a code of RdmaErrc; nothing once it did.
+  const std::optional<LastError>& rdma_failure() const { return rdma_failure_; }
 
  private:
   // SessionEvents
@@ -95,10 +98,11 @@ class Supervisor final : private SessionEvents, private Deferred {
   void input(SupervisorInput input);
   void fail_with(SupervisorEvent event, const Error& why);
   void perform(const SupervisorAction& action);
-  void connect(const PathCandidate& path);
+  void connect(const PathCandidate& path, std::optional<Duration> limit);
   void on_connect_done(Result<std::unique_ptr<transport::DataMover>> mover);
-  void log_in(bool md5_only);
+  void log_in(bool md5_only, std::optional<Duration> limit);
   void note_error(const Error& error);
+  void note_rdma_failure(Error error, bool logged_in);
 
   Reactor& reactor_;
   const Connectors& connectors_;
@@ -119,7 +123,7 @@ class Supervisor final : private SessionEvents, private Deferred {
   bool announced_ = false;               // the client knows of this generation
   Error close_reason_;                   // for the next close_session
   std::optional<PathCandidate> path_;
-  std::optional<LastError> last_error_;
+  std::optional<LastError> last_error_, rdma_failure_;
   std::string last_logged_;
   Timer sleep_;
 };

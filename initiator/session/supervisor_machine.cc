@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "initiator/session/supervisor_machine.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vjbod::initiator {
@@ -68,7 +69,7 @@ std::vector<SupervisorAction> SupervisorMachine::handle(const SupervisorInput& i
   }
   if (state_ != before) {
     since_ = input.now;
-    if (state_ == State::online && !was_online_) online_since_ = input.now;
+    if (state_ == State::online && !was_online_) came_online(input.now);
     if (state_ == State::online) was_online_ = known_ = true;
     transitions_.add(input.now.time_since_epoch(), name_of(input.event), name_of(before),
                      name_of(state_));
@@ -77,22 +78,35 @@ std::vector<SupervisorAction> SupervisorMachine::handle(const SupervisorInput& i
 }
 
 SupervisorMachine::Actions SupervisorMachine::in_stopped(const SupervisorInput& input) {
-  if (input.event == Event::start) return begin_anew();
+  if (input.event == Event::start) return begin_anew(input.now);
   if (input.event == Event::stop) enter(State::stopped);
   return {};
 }
 
 SupervisorMachine::Actions SupervisorMachine::in_connecting(const SupervisorInput& input) {
   switch (input.event) {
-    case Event::connected:
+    case Event::connected: {
+      if (should_look_at_rdma_again()) {
+        looked_again_ = true;
+        begin_round();
+        return try_next_path(input.now);  // nobody takes the connection that is there
+      }
       enter(State::logging_in);
-      return {{ActionKind::log_in, {}, {}, md5_only_}};
-    case Event::connect_failed: return try_next_path();
+      SupervisorAction log_in{ActionKind::log_in, {}, {}, md5_only_};
+      // After a loss the target may have to wait for the old session's last write.
+      if (path_.kind == transport::Kind::iser && plan_.has_other_than_rdma() && !ever_online_ &&
+          rdma_until_)
+        log_in.limit = std::max(*rdma_until_ - input.now, rdma_login_min);
+      return {log_in};
+    }
+    case Event::connect_failed:
+      if (path_.kind == transport::Kind::iser) rdma_failed_.push_back(path_.endpoint);
+      return try_next_path(input.now);
     case Event::stop: enter(State::stopped); return {{ActionKind::abandon_connect}};
     case Event::start:
     case Event::reconnect: {
       Actions actions{{ActionKind::abandon_connect}};
-      for (SupervisorAction& action : begin_anew()) actions.push_back(std::move(action));
+      for (SupervisorAction& action : begin_anew(input.now)) actions.push_back(std::move(action));
       return actions;
     }
     default: return {};
@@ -118,7 +132,9 @@ SupervisorMachine::Actions SupervisorMachine::in_probing(const SupervisorInput& 
       if (!was_online_) attempts_ = 0;
       enter(State::online);
       return {{ActionKind::go_online}};
-    case Event::probe_failed: return close_session(State::backing_off);
+    case Event::probe_failed:
+      if (path_.kind == transport::Kind::iser) rdma_failed_.push_back(path_.endpoint);
+      return close_session(State::backing_off);
     case Event::no_such_disk: return close_session(known_ ? State::backing_off : State::failed);
     case Event::identity_changed: return close_session(State::stale);
     case Event::writes_lost: return close_session(State::failed);
@@ -149,10 +165,10 @@ SupervisorMachine::Actions SupervisorMachine::in_draining(const SupervisorInput&
     case Event::session_closed: {
       const bool success = was_success(input);
       was_online_ = false;
-      if (goal_ == State::connecting) return begin_anew();
+      if (goal_ == State::connecting) return begin_anew(input.now);
       if (goal_ == State::backing_off) {
         if (success) backoff_.reset();
-        return try_next_path();
+        return try_next_path(input.now);
       }
       enter(goal_);
       return {};
@@ -163,12 +179,12 @@ SupervisorMachine::Actions SupervisorMachine::in_draining(const SupervisorInput&
 
 SupervisorMachine::Actions SupervisorMachine::in_backing_off(const SupervisorInput& input) {
   switch (input.event) {
-    case Event::time_over: plan_.restart(); return try_next_path();
+    case Event::time_over: begin_round(); return try_next_path(input.now);
     case Event::stop: enter(State::stopped); return {{ActionKind::cancel_sleep}};
     case Event::start:
     case Event::reconnect: {
       Actions actions{{ActionKind::cancel_sleep}};
-      for (SupervisorAction& action : begin_anew()) actions.push_back(std::move(action));
+      for (SupervisorAction& action : begin_anew(input.now)) actions.push_back(std::move(action));
       return actions;
     }
     default: return {};
@@ -179,27 +195,79 @@ bool SupervisorMachine::was_success(const SupervisorInput& closed) const {
   return was_online_ && (closed.was_useful || closed.now - online_since_ >= online_stable);
 }
 
-SupervisorMachine::Actions SupervisorMachine::begin_anew() {
+SupervisorMachine::Actions SupervisorMachine::begin_anew(TimePoint now) {
   backoff_.reset();
-  plan_.restart();
+  begin_round();
   attempts_ = 0;
   misfits_ = 0;
   others_tried_ = false;
   was_online_ = false;
-  return try_next_path();
+  return try_next_path(now);
 }
 
-SupervisorMachine::Actions SupervisorMachine::try_next_path() {
+void SupervisorMachine::begin_round() {
+  plan_.restart();
+  rdma_failed_.clear();
+  rdma_until_.reset();
+}
+
+SupervisorMachine::Actions SupervisorMachine::try_next_path(TimePoint now) {
   const PathCandidate* path = plan_.next();
+  while (path != nullptr && path->kind == transport::Kind::iser && plan_.has_other_than_rdma() &&
+         memory_.avoided_until(path->endpoint, now))
+    path = plan_.next();
   if (path == nullptr) return back_off();
-  return connect(*path);
+  return connect(*path, now);
 }
 
-SupervisorMachine::Actions SupervisorMachine::connect(PathCandidate path) {
+SupervisorMachine::Actions SupervisorMachine::connect(PathCandidate path, TimePoint now) {
+  const size_t rdma_left = plan_.rdma_left() + 1;
   path_ = std::move(path);
   ++attempts_;
   enter(State::connecting);
-  return {{ActionKind::connect, path_}};
+  SupervisorAction action{ActionKind::connect, path_};
+  if (path_.kind == transport::Kind::iser && plan_.has_other_than_rdma()) {
+    if (!rdma_until_) rdma_until_ = now + rdma_round_max;
+    action.limit = std::max<Duration>((*rdma_until_ - now) / static_cast<int64_t>(rdma_left),
+                                      rdma_attempt_min);
+  }
+  return {action};
+}
+
+bool SupervisorMachine::should_look_at_rdma_again() const {
+  return path_.kind != transport::Kind::iser && rdma_lost_ && !looked_again_ &&
+         !rdma_failed_.empty();
+}
+
+void SupervisorMachine::came_online(TimePoint now) {
+  online_since_ = now;
+  ever_online_ = true;
+  rdma_lost_ = looked_again_ = false;
+  if (path_.kind != transport::Kind::iser)
+    for (const transport::Endpoint& way : rdma_failed_) memory_.failed(way, now);
+  rdma_failed_.clear();
+  rdma_until_.reset();
+}
+
+// Of a session that was online.
+void SupervisorMachine::note_rdma_loss(const SupervisorInput& closed) {
+  if (path_.kind != transport::Kind::iser) return;
+  rdma_lost_ = true;
+  if (closed.was_useful || closed.now - online_since_ >= rdma_proven)
+    memory_.worked(path_.endpoint);
+  else
+    memory_.failed(path_.endpoint, closed.now);
+}
+
+std::optional<TimePoint> SupervisorMachine::rdma_avoided_until(TimePoint now) const {
+  std::optional<TimePoint> first;
+  for (const PathCandidate& candidate : plan_.candidates()) {
+    if (candidate.kind != transport::Kind::iser) continue;
+    const auto until = memory_.avoided_until(candidate.endpoint, now);
+    if (!until) return std::nullopt;
+    if (!first || *until < *first) first = until;
+  }
+  return first;
 }
 
 SupervisorMachine::Actions SupervisorMachine::back_off() {
@@ -211,11 +279,16 @@ SupervisorMachine::Actions SupervisorMachine::session_lost(const SupervisorInput
   const bool from_online = was_online_;
   if (was_success(input)) backoff_.reset();
   was_online_ = false;
-  if (from_online) return back_off();
+  if (from_online) {
+    note_rdma_loss(input);
+    return back_off();
+  }
+  if (path_.kind == transport::Kind::iser && input.close == CloseKind::lost)
+    rdma_failed_.push_back(path_.endpoint);
   switch (input.close) {
     case CloseKind::at_chap:
       md5_only_ = !md5_only_;
-      if (!std::exchange(others_tried_, !others_tried_)) return connect(path_);
+      if (!std::exchange(others_tried_, !others_tried_)) return connect(path_, input.now);
       [[fallthrough]];  // neither will do
     case CloseKind::misfit:
       // The same account on another path is the same account.
@@ -226,10 +299,12 @@ SupervisorMachine::Actions SupervisorMachine::session_lost(const SupervisorInput
       if (known_) break;  // it may be on its way up, or not told of us yet
       enter(State::failed);
       return {};
-    case CloseKind::redirect: plan_.redirect(input.redirect_address); return try_next_path();
+    case CloseKind::redirect:
+      plan_.redirect(input.redirect_address);
+      return try_next_path(input.now);
     case CloseKind::lost: break;
   }
-  return try_next_path();
+  return try_next_path(input.now);
 }
 
 SupervisorMachine::Actions SupervisorMachine::close_session(SupervisorState goal) {

@@ -11,14 +11,20 @@
 // Rules: at most one connection attempt or session exists at any time (two sessions with one ISID
 // would evict each other). Nothing new begins before the old session has closed, because only then
 // is the memory of its commands free.
+//
+// RDMA comes first in every round, within a time of its own, and iSCSI after it. Once per loss of
+// an RDMA session a round that has got through to iSCSI looks at RDMA again before it settles: the
+// box may have come back in between.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/random.h"
 #include "common/base/transition_log.h"
 #include "common/runtime/backoff.h"
+#include "initiator/session/rdma_memory.h"
 #include "initiator/session/transport_plan.h"
 
 namespace vjbod::initiator {
@@ -30,6 +36,15 @@ inline constexpr uint32_t misfits_max = 3;
 // A session that was online for less, and carried no command, does not count as a success: the
 // wait before the next try goes on growing, so that a target that drops us at once is not stormed.
 inline constexpr Duration online_stable = std::chrono::seconds(1);
+
+// What all ways by RDMA of one round may take together before iSCSI is tried, to the connection;
+// and what a login over one may take at the least. Together: the 5 s that a silent RDMA side costs.
+inline constexpr Duration rdma_round_max = std::chrono::seconds(4);
+inline constexpr Duration rdma_login_min = std::chrono::seconds(1);
+inline constexpr Duration rdma_attempt_min = std::chrono::milliseconds(250);
+// An RDMA session that got work done, or lived for so long (longer than a stuck command is waited
+// for), has proved its way.
+inline constexpr Duration rdma_proven = std::chrono::seconds(150);
 
 enum class SupervisorState : uint8_t {
   stopped,
@@ -93,7 +108,8 @@ struct SupervisorAction {
   Kind kind;
   PathCandidate path{};
   Duration delay{};
-  bool md5_only = false;  // of CHAP's algorithms
+  bool md5_only = false;            // of CHAP's algorithms
+  std::optional<Duration> limit{};  // of connect and log_in: less than usual
 };
 
 class SupervisorMachine {
@@ -110,12 +126,16 @@ class SupervisorMachine {
   void set_paths(std::vector<PathCandidate> paths);
   // The target or its settings may be others: what it took of CHAP is forgotten.
   void forget_algorithms() { md5_only_ = others_tried_ = false; }
+  // A person wants RDMA to be tried again.
+  void forget_rdma_failures() { memory_.forget(); }
 
   SupervisorState state() const { return state_; }
   TimePoint since() const { return since_; }
   // Connection attempts since the last time online (or the start).
   uint32_t attempts() const { return attempts_; }
   uint32_t misfits() const { return misfits_; }
+  // Until when no way by RDMA is tried, though there is one.
+  std::optional<TimePoint> rdma_avoided_until(TimePoint now) const;
   // While probing: the session was online before.
   bool was_online() const { return was_online_; }
   // What stopped/failed/stale follows draining: for status, what the disk is on its way to.
@@ -134,9 +154,13 @@ class SupervisorMachine {
   Actions in_backing_off(const SupervisorInput& input);
 
   bool was_success(const SupervisorInput& closed) const;
-  Actions connect(PathCandidate path);
-  Actions begin_anew();
-  Actions try_next_path();
+  Actions connect(PathCandidate path, TimePoint now);
+  Actions begin_anew(TimePoint now);
+  Actions try_next_path(TimePoint now);
+  bool should_look_at_rdma_again() const;
+  void begin_round();
+  void came_online(TimePoint now);
+  void note_rdma_loss(const SupervisorInput& closed);
   Actions back_off();
   Actions session_lost(const SupervisorInput& input);
   Actions close_session(SupervisorState goal);
@@ -156,6 +180,12 @@ class SupervisorMachine {
   PathCandidate path_;         // of the last connect
   bool md5_only_ = false;      // the algorithms of the next login; keeps what worked
   bool others_tried_ = false;  // the other choice has just failed
+  RdmaMemory memory_;
+  std::vector<transport::Endpoint> rdma_failed_;  // in this round
+  std::optional<TimePoint> rdma_until_;           // of this round
+  bool rdma_lost_ = false;                        // the last session online was by RDMA
+  bool looked_again_ = false;                     // since then
+  bool ever_online_ = false;
   TransitionLog transitions_;
 };
 

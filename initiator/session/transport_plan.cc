@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "initiator/session/transport_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -39,6 +40,18 @@ const PathCandidate* TransportPlan::next() {
     return nullptr;
   }
   return &candidates_[position_++];
+}
+
+bool TransportPlan::has_other_than_rdma() const {
+  return std::any_of(candidates_.begin(), candidates_.end(), [](const PathCandidate& candidate) {
+    return candidate.kind != transport::Kind::iser;
+  });
+}
+
+size_t TransportPlan::rdma_left() const {
+  return static_cast<size_t>(std::count_if(
+      candidates_.begin() + static_cast<std::ptrdiff_t>(position_), candidates_.end(),
+      [](const PathCandidate& candidate) { return candidate.kind == transport::Kind::iser; }));
 }
 
 bool TransportPlan::redirect(const std::string& address) {

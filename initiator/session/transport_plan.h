@@ -22,6 +22,11 @@ class TransportPlan {
   explicit TransportPlan(std::vector<PathCandidate> candidates);
 
   bool empty() const { return candidates_.empty(); }
+  // Whether there is something to fall back to from RDMA.
+  bool has_other_than_rdma() const;
+  // Ways by RDMA that this round has not tried yet.
+  size_t rdma_left() const;
+  const std::vector<PathCandidate>& candidates() const { return candidates_; }
   // The next way to try, or null at the end of a round; the call after that begins a new round.
   const PathCandidate* next();
   // A target answered the last candidate with "moved temporarily" (RFC 7143 section 11.13.5):

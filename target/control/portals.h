@@ -13,6 +13,7 @@ namespace vjbod::target {
 struct ReachablePortal {
   std::string address;  // numeric
   uint16_t port = 0;
+  bool iscsi = true, iser = false;  // what is spoken there
   bool operator==(const ReachablePortal&) const = default;
 };
 
@@ -21,5 +22,11 @@ struct ReachablePortal {
 // for by itself or where there is nothing else, as on a box that plays both parts. IPv4 first.
 std::vector<ReachablePortal> reachable_portals(const std::vector<ReachablePortal>& listening,
                                                const std::vector<net::Interface>& interfaces);
+
+// What the portals that are reached speak, by those that are configured: iSER where it is wanted
+// and an RDMA device of this box has the address.
+void mark_transports(const std::vector<ReachablePortal>& configured,
+                     const std::vector<net::Interface>& interfaces,
+                     std::vector<ReachablePortal>& portals);
 
 }  // namespace vjbod::target

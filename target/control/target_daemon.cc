@@ -177,21 +177,32 @@ std::vector<ReachablePortal> TargetDaemon::Impl::reachable(
     log::warn("{}", interfaces.error().text);
     return reachable_portals(from, {});
   }
-  return reachable_portals(from, *interfaces);
+  std::vector<ReachablePortal> portals = reachable_portals(from, *interfaces);
+  std::vector<ReachablePortal> configured;
+  for (const PortalConfig& portal : config.portals) {
+    const auto speaks = [&](const char* transport) {
+      return std::ranges::count(portal.transports, transport) > 0;
+    };
+    configured.push_back({portal.address, portal.port, speaks("iscsi"), speaks("iser")});
+  }
+  mark_transports(configured, *interfaces, portals);
+  return portals;
 }
 
 void TargetDaemon::Impl::renew_portals() {
   std::vector<ReachablePortal> now = reachable(listening);
   if (now == advertised) return;
   advertised = std::move(now);
-  std::vector<std::string> texts;
-  for (const ReachablePortal& portal : advertised)
+  std::vector<std::string> texts, shown;
+  for (const ReachablePortal& portal : advertised) {
     texts.push_back(config::host_port_text(portal.address, portal.port));
+    shown.push_back(texts.back() + (portal.iser ? " (also by iSER)" : ""));
+  }
   if (parts)  // else it is the first time, and nobody is there to be told
     parts->event(
         Severity::info, "portals-changed", config.name,
         fmt::format("this box can be reached at {}",
-                    texts.empty() ? "no address" : fmt::to_string(fmt::join(texts, ", "))));
+                    shown.empty() ? "no address" : fmt::to_string(fmt::join(shown, ", "))));
   watchers.notify_all("portals-changed", config.name, "its addresses have changed");
   serving->set_advertised_portals(std::move(texts));
 }

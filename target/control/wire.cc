@@ -52,7 +52,8 @@ void fill(const PoolStatus& pool, const TargetState& state, bool with_path, v1::
 void fill(const ReachablePortal& portal, v1::Portal& message) {
   message.set_address(portal.address);
   message.set_port(portal.port);
-  message.add_transports("iscsi");
+  if (portal.iscsi) message.add_transports("iscsi");
+  if (portal.iser) message.add_transports("iser");
 }
 
 void fill(const net::Interface& interface, v1::Interface& message) {
@@ -61,11 +62,21 @@ void fill(const net::Interface& interface, v1::Interface& message) {
     v1::InterfaceAddress& entry = *message.add_addresses();
     entry.set_address(address.address);
     entry.set_prefix_length(address.prefix_length);
+    entry.set_rdma_type(address.rdma_type);
   }
   message.set_mtu(interface.mtu);
   message.set_speed_mbps(interface.speed_mbps);
   message.set_up(interface.up);
-  if (interface.rdma) message.set_rdma_device(interface.rdma->device);
+  if (interface.rdma) {
+    message.set_rdma_device(interface.rdma->device);
+    message.set_rdma_port(interface.rdma->port);
+    message.set_rdma_link_layer(interface.rdma->link_layer);
+    message.set_rdma_link_up(interface.rdma->link_up);
+    message.set_rdma_link_state(interface.rdma->link_state);
+    message.set_rdma_regions_max(interface.rdma->regions_max);
+    message.set_rdma_region_bytes_max(interface.rdma->region_bytes_max);
+    message.set_rdma_memory_windows(interface.rdma->memory_windows);
+  }
 }
 
 void fill(const ForeignInitiator& initiator, const TargetState& state, v1::Initiator& message) {

@@ -104,10 +104,17 @@ class Namespaces(Base):
             self.assertEqual(after[field], before[field])
 
     def test_preflight_names_what_a_disk_would_meet(self):
+        checks = {check["name"]: check for check in self.boxes.json_of_failing("preflight", "nas2")["checks"]}
+        self.assertEqual(checks["payload"]["result"], "ok", checks)
+        self.assertIn("9000 is recommended", checks["mtu"]["text"])
         ip("-n", HOST, "link", "set", "data0", "mtu", "9000")
         checks = {check["name"]: check for check in self.boxes.json_of_failing("preflight", "nas2")["checks"]}
         self.assertEqual(checks["control"]["result"], "ok")
         self.assertEqual(checks["data-path"]["result"], "ok")
+        self.assertEqual(checks["mtu"]["result"], "failed", checks)
+        # Small packets pass, those of our size do not come back.
+        self.assertEqual(checks["payload"]["result"], "failed", checks)
+        self.assertIn("9000 bytes are lost between data0 (MTU 9000) and data0 of nas2 (MTU 1500)", checks["payload"]["text"])
         ip("-n", HOST, "link", "set", "mgmt0", "mtu", "9000")
         checks = {check["name"]: check for check in self.boxes.json_of_failing("preflight", "nas2")["checks"]}
         self.assertEqual(checks["mtu"]["result"], "failed", checks)

@@ -21,7 +21,8 @@ class OpenAccess final : public target::AccessTable {
 
 }  // namespace
 
-World::World(uint64_t seed, uint64_t size_bytes) : reactor_(seed), random_(seed ^ 0x5eed) {
+World::World(uint64_t seed, uint64_t size_bytes, bool rdma)
+    : reactor_(seed), random_(seed ^ 0x5eed) {
   backstore_ = std::make_shared<SimBackstore>(size_bytes, random_.fork());
   scsi::LogicalUnit::Options unit;
   unit.uuid.fill(std::byte{7});
@@ -33,21 +34,27 @@ World::World(uint64_t seed, uint64_t size_bytes) : reactor_(seed), random_(seed 
   server_->set_access(std::make_shared<OpenAccess>());
   server_->set_target({target_name, {{0, scsi::LogicalUnit::make(unit), false}}});
   reactor_.run_until_idle();
-  auto listener =
-      network_.listen("10.0.0.2", 3260, [this](std::unique_ptr<transport::DataMover> mover) {
-        const auto place = server_->reserve_place("10.0.0.1");
-        if (place) server_->adopt(*place, "10.0.0.1", std::move(mover));
-      });
-  VJBOD_CHECK(listener.has_value());
+  rdma_.set_link_options(transport::rdma_like_link);
+  const auto accept = [this](std::unique_ptr<transport::DataMover> mover) {
+    const auto place = server_->reserve_place("10.0.0.1");
+    if (place) server_->adopt(*place, "10.0.0.1", std::move(mover));
+  };
+  auto listener = network_.listen("10.0.0.2", 3260, accept);
+  auto rdma_listener = rdma_.listen("10.0.0.2", 3260, accept);
+  VJBOD_CHECK(listener.has_value() && rdma_listener.has_value());
   listener_ = std::move(*listener);
+  rdma_listener_ = std::move(*rdma_listener);
   connector_ = network_.make_connector();
   connectors_.set(transport::Kind::memory, *connector_);
+  rdma_connector_ = rdma_.make_connector();
+  connectors_.set(transport::Kind::iser, *rdma_connector_);
   initiator::DiskConfig config;
   config.name = "sim";
   config.session.initiator_name = initiator_name;
   config.session.target_name = target_name;
   config.session.isid = {std::byte{0x80}, std::byte{1}};
-  config.paths = {{transport::Kind::memory, {"10.0.0.2", 3260, "", ""}}};
+  if (rdma) config.paths.push_back({transport::Kind::iser, {"10.0.0.2", 3260, "", ""}});
+  config.paths.push_back({transport::Kind::memory, {"10.0.0.2", 3260, "", ""}});
   config.policy.io_timeout = Duration{0};  // wait for ever: not one error is allowed
   disk_ = std::make_unique<initiator::Disk>(reactor_, connectors_, std::move(config),
                                             static_cast<initiator::DiskObserver&>(*this));
@@ -66,11 +73,13 @@ World::~World() {
   reactor_.run_until_idle();
   server_.reset();
   listener_.reset();
+  rdma_listener_.reset();
   reactor_.run_until_idle();
 }
 
 std::shared_ptr<transport::MemoryLink> World::newest_link() {
-  auto links = network_.links();
+  const bool by_rdma = disk_->status().connection == transport::Kind::iser;
+  auto links = (by_rdma ? rdma_ : network_).links();
   return links.empty() ? nullptr : links.back();
 }
 

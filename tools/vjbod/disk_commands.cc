@@ -27,7 +27,7 @@ HostClient host(const Options& options) {
 // The options that create, attach and edit share, as typed.
 struct DiskFlags {
   std::string host_interface, remote_interface, transport, backend, on_loss, io_timeout;
-  std::string header_digest, data_digest;
+  std::string header_digest, data_digest, upgrade;
   CLI::App* command = nullptr;
 
   void add_to(CLI::App* to) {
@@ -47,6 +47,9 @@ struct DiskFlags {
                    "How long queued I/O waits, such as 600s; 0 for ever");
     to->add_option("--header-digest", header_digest, "on or off: CRC32C over headers")
         ->check(CLI::IsMember({"on", "off"}));
+    to->add_option("--upgrade", upgrade,
+                   "manual or idle: when a disk that fell back to iSCSI goes to iSER again")
+        ->check(CLI::IsMember({"manual", "idle"}));
     to->add_option("--data-digest", data_digest, "on or off: CRC32C over data")
         ->check(CLI::IsMember({"on", "off"}));
   }
@@ -59,6 +62,7 @@ struct DiskFlags {
     if (given("--transport")) options.set_transport(transport_of(transport));
     if (given("--backend")) options.set_backend(backend);
     if (given("--on-loss")) options.set_on_loss(on_loss);
+    if (given("--upgrade")) options.set_upgrade(upgrade);
     if (given("--header-digest")) options.set_header_digest(header_digest == "on");
     if (given("--data-digest")) options.set_data_digest(data_digest == "on");
     if (given("--io-timeout")) {
@@ -95,7 +99,7 @@ Result<std::vector<v1::Disk>> list(const Options& options, const std::string& di
 }
 
 // Waits until what was asked for has come to its end: connected, or refused.
-Outcome settle(const Options& options, v1::Disk disk) {
+Outcome settle(const Options& options, v1::Disk& disk) {
   const auto deadline =
       std::chrono::steady_clock::now() + options.timeout.value_or(wait_timeout_default);
   const auto moving = [&disk] {
@@ -292,7 +296,7 @@ void add_reconnect_and_edit(CLI::App& app, Registry& registry) {
       app.add_subcommand("reconnect", "A new session under load, without an I/O error");
   auto disk = std::make_shared<std::string>(), transport = std::make_shared<std::string>();
   reconnect->add_option("disk", *disk, "Name of the disk")->required();
-  reconnect->add_option("--transport", *transport, "auto, iser or iscsi, from now on")
+  reconnect->add_option("--transport", *transport, "auto or iscsi, from now on; iser: go there now")
       ->check(CLI::IsMember({"auto", "iser", "iscsi"}));
   registry.add(reconnect, [&options = registry.options(), disk, transport]() -> Outcome {
     v1::ReconnectDiskRequest request;
@@ -300,7 +304,12 @@ void add_reconnect_and_edit(CLI::App& app, Registry& registry) {
     if (!transport->empty()) request.set_transport(DiskFlags::transport_of(*transport));
     auto answer = host(options).call(&v1::HostAdmin::Stub::ReconnectDisk, request);
     if (!answer) return fail(std::move(answer).error());
-    return settle(options, *answer);
+    auto outcome = settle(options, *answer);
+    const v1::Fallback& fallback = answer->fallback();
+    if (outcome && request.transport() == v1::TRANSPORT_ISER && fallback.active())
+      return fail(rpc::Errc::iser_unavailable, "disk {} goes on over iSCSI; iSER failed ({}): {}",
+                  answer->name(), fallback.reason_code(), fallback.reason_text());
+    return outcome;
   });
 
   auto* edit = app.add_subcommand("edit", "Change how a disk is connected");

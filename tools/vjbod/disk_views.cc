@@ -75,7 +75,10 @@ std::string disk_details(const v1::Disk& disk) {
   line("connection", fmt::format("{} (wanted: {})", connection_text(disk.connection_type()),
                                  disk.transport_wanted()));
   if (disk.fallback().active())
-    line("fallback", disk.fallback().reason_code() + ": " + disk.fallback().reason_text());
+    line("no iSER", disk.fallback().reason_code() + ": " + disk.fallback().reason_text());
+  if (disk.fallback().count() > 0)
+    line("fallbacks", fmt::format("{} since the daemon started; back to iSER: {}",
+                                  disk.fallback().count(), disk.upgrade()));
   line("peer", peer_text(disk));
   line("portal", disk.portal());
   line("host interface", disk.host_interface().empty()
@@ -135,7 +138,7 @@ std::vector<std::string> disk_states() {
 
 int disk_health(const v1::Disk& disk) {
   if (disk.state() != "connected") return 2;
-  return disk.fallback().active() ? 1 : 0;
+  return disk.fallback().active() && disk.fallback().degraded() ? 1 : 0;
 }
 
 }  // namespace vjbod::cli

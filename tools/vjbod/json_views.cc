@@ -64,7 +64,10 @@ Json to_json(const v1::Disk& disk) {
         {"reason_code", text_or_null(fallback.reason_code())},
         {"reason_text", text_or_null(fallback.reason_text())},
         {"count", fallback.count()},
-        {"last_at", time_or_null(fallback.has_last_at(), fallback.last_at())}}},
+        {"last_at", time_or_null(fallback.has_last_at(), fallback.last_at())},
+        {"degraded", fallback.degraded()},
+        {"next_iser_s", fallback.next_iser_s()}}},
+      {"upgrade", text_or_null(disk.upgrade())},
       {"peer",
        {{"name", text_or_null(disk.peer_name())}, {"address", text_or_null(disk.peer_address())}}},
       {"pool", text_or_null(disk.pool())},
@@ -135,15 +138,27 @@ Json to_json(const v1::Pool& pool) {
 Json to_json(const v1::Interface& interface) {
   Json addresses = Json::array();
   for (const auto& address : interface.addresses()) {
-    addresses.push_back(
-        {{"address", address.address()}, {"prefix_length", address.prefix_length()}});
+    addresses.push_back({{"address", address.address()},
+                         {"prefix_length", address.prefix_length()},
+                         {"rdma_type", text_or_null(address.rdma_type())}});
   }
+  Json rdma = nullptr;
+  if (!interface.rdma_device().empty())
+    rdma = {{"device", interface.rdma_device()},
+            {"port", interface.rdma_port()},
+            {"link_layer", text_or_null(interface.rdma_link_layer())},
+            {"link_up", interface.rdma_link_up()},
+            {"link_state", text_or_null(interface.rdma_link_state())},
+            {"regions_max", number_or_null(interface.rdma_regions_max())},
+            {"region_bytes_max", number_or_null(interface.rdma_region_bytes_max())},
+            {"memory_windows", interface.rdma_memory_windows()}};
   return {{"name", interface.name()},
           {"addresses", std::move(addresses)},
           {"mtu", number_or_null(interface.mtu())},
           {"speed_mbps", number_or_null(interface.speed_mbps())},
           {"up", interface.up()},
           {"rdma_device", text_or_null(interface.rdma_device())},
+          {"rdma", std::move(rdma)},
           {"control_only", interface.control_only()}};
 }
 

@@ -73,6 +73,22 @@ void collect_places(const json& value, const json::json_pointer& place,
   }
 }
 
+// Came to be without a new version of the file: a file without them has the defaults.
+bool younger_than_version(const std::string& place) {
+  return place == "/disks/0/choices/upgrade" || place == "/disks/0/portals/0/transport";
+}
+
+TEST_F(HostStateTest, AStateOfBeforeIserIsRead) {
+  ASSERT_TRUE(full().save());
+  json before = content();
+  before[json::json_pointer("/disks/0/choices")].erase("upgrade");
+  before[json::json_pointer("/disks/0/portals/0")].erase("transport");
+  write(before);
+  const HostState state = load();
+  EXPECT_EQ(state.disks.at("disk1").choices.upgrade, "manual");
+  EXPECT_EQ(state.disks.at("disk1").portals[0].transport, "iscsi");
+}
+
 TEST_F(HostStateTest, ComesBackAsItWas) {
   ASSERT_TRUE(full().save());
   const json before = content();
@@ -98,6 +114,7 @@ TEST_F(HostStateTest, EveryWrongOrMissingFieldIsAnErrorAndTheFileStays) {
       EXPECT_EQ(content(), bad);
     }
     if (place.parent_pointer().empty() && place.back() == "version") continue;
+    if (younger_than_version(place.to_string())) continue;
     json lacking = good;
     lacking[place.parent_pointer()].erase(place.back());
     write(lacking);
@@ -110,8 +127,9 @@ TEST_F(HostStateTest, TokensThatNobodyKnowsAreNotGuessed) {
   const json good = content();
   for (const char* place :
        {"/disks/0/phase", "/disks/0/choices/transport", "/disks/0/choices/on_loss",
-        "/disks/0/choices/backend", "/farewells/0/ending", "/disks/0/name", "/peers/0/name",
-        "/disks/0/choices/host_interface", "/disks/0/target_iqn", "/initiator_iqn"}) {
+        "/disks/0/choices/backend", "/disks/0/choices/upgrade", "/disks/0/portals/0/transport",
+        "/farewells/0/ending", "/disks/0/name", "/peers/0/name", "/disks/0/choices/host_interface",
+        "/disks/0/target_iqn", "/initiator_iqn"}) {
     json bad = good;
     bad[json::json_pointer(place)] = "../\x1b[31m";
     write(bad);

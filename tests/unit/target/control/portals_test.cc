@@ -56,5 +56,24 @@ TEST(ReachablePortals, NothingIsListedTwice) {
   EXPECT_EQ(reachable_portals({{"0.0.0.0", 1}, {"10.0.0.1", 1}}, two_interfaces()).size(), 2U);
 }
 
+TEST(Portals, IserIsSpokenWhereItIsWantedAndAnRdmaDeviceHasTheAddress) {
+  net::Interface rdma = interface("eth0", {{"10.0.0.1", 24}, {"10.0.0.2", 24}});
+  rdma.rdma.emplace();
+  rdma.rdma->device = "rxe0";
+  rdma.rdma->link_up = true;
+  rdma.addresses[0].rdma_type = "RoCE v2";
+  const std::vector<net::Interface> interfaces = {rdma, interface("eth1", {{"10.0.1.1", 24}})};
+  std::vector<ReachablePortal> portals = {
+      {"10.0.0.1", 3260}, {"10.0.0.2", 3260}, {"10.0.1.1", 3260}, {"10.0.0.1", 3261}};
+
+  mark_transports({{"::", 3260, true, true}, {"10.0.0.1", 3261, true, false}}, interfaces, portals);
+
+  EXPECT_TRUE(portals[0].iser);
+  EXPECT_FALSE(portals[1].iser);  // an address that the device does not know
+  EXPECT_FALSE(portals[2].iser);
+  EXPECT_FALSE(portals[3].iser);  // not wanted
+  EXPECT_TRUE(portals[3].iscsi);
+}
+
 }  // namespace
 }  // namespace vjbod::target
