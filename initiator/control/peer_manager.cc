@@ -123,14 +123,23 @@ void PeerManager::pair(const v1::HostPairRequest& request,
           return;
         }
         if (auto taken = take_peer(*answer, *record); !taken) {
-          undo_pairing(id);
+          // What that box had from an earlier pairing is still in use.
+          if (known_by(record->fingerprint) == nullptr)
+            undo_pairing(id);
+          else
+            retire_pairing(id);
           done(fail(taken.error()));
           return;
         }
         retire_pairing(id);
         events_.add(rpc::Severity::info, "paired", record->name,
-                    fmt::format("paired with {} at {}", record->name,
-                                config::host_port_text(record->address, record->port)),
+                    fmt::format("paired with {} at {}{}", record->name,
+                                config::host_port_text(record->address, record->port),
+                                answer->target_name() == record->name
+                                    ? ""
+                                    : fmt::format("; it calls itself {} now, and stays {} here "
+                                                  "until it is unpaired",
+                                                  answer->target_name(), record->name)),
                     wall_now());
         open_link(*record);
         done(view(*record));
@@ -144,6 +153,8 @@ vjbod::Status PeerManager::take_peer(const v1::PairResponse& answer, PeerRecord&
     return usable;
   record.name = answer.target_name();
   record.paired_at = rfc3339(wall_now());
+  // A box keeps the name by which disks, and people, know it here.
+  if (const PeerRecord* same = known_by(record.fingerprint)) record.name = same->name;
   const auto known = state_.peers.find(record.name);
   if (known != state_.peers.end() && known->second.fingerprint != record.fingerprint)
     return fail(rpc::Errc::already_exists,
@@ -151,6 +162,12 @@ vjbod::Status PeerManager::take_peer(const v1::PairResponse& answer, PeerRecord&
                 "them another name",
                 record.name);
   return state_.change([&](HostState& state) { state.peers[record.name] = record; });
+}
+
+const PeerRecord* PeerManager::known_by(const rpc::Fingerprint& fingerprint) const {
+  for (const auto& [name, peer] : state_.peers)
+    if (peer.fingerprint == fingerprint) return &peer;
+  return nullptr;
 }
 
 void PeerManager::undo_pairing(uint64_t id) {

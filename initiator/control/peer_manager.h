@@ -55,6 +55,7 @@ class PeerManager final : private PeerLinkEvents {
   v1::HostPeer view(const PeerRecord& peer) const;
   // What the other box says of itself, checked and saved.
   vjbod::Status take_peer(const v1::PairResponse& answer, PeerRecord& record);
+  const PeerRecord* known_by(const rpc::Fingerprint& fingerprint) const;
   void finish_unpair(const std::string& name);
   // The other box has paired, but we have not: it forgets us again.
   void undo_pairing(uint64_t id);

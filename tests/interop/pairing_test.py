@@ -161,6 +161,21 @@ class Pairing(b.BoxTest):
             for secret in secrets:
                 self.assertNotIn(secret, path.read_text(errors="replace"))
 
+    def test_a_box_that_calls_itself_another_name_is_still_the_same_box(self):
+        self.boxes.pair()
+        self.boxes.create("disk1", "1M")
+        self.boxes.target.stop()
+        path = self.boxes.dir / "target.toml"
+        path.write_text(path.read_text().replace('name = "nas2"', 'name = "nas9"'))
+        self.boxes.start_target()
+        done = self.pair(self.token())
+        self.assertEqual([(peer["name"], peer["disks"]) for peer in self.boxes.json("peers")["peers"]], [("nas2", 1)], done)
+        self.assertIn("calls itself nas9", self.boxes.cli("events").stdout)
+        self.boxes.wait("disk1")
+        done = self.boxes.cli("unpair", "nas2", check=False)
+        self.assertEqual(done.returncode, BUSY, done.stderr)
+        self.assertIn("disk1", done.stderr)
+
     def test_secrets_are_in_no_log_and_no_list(self):
         self.boxes.pair()
         self.boxes.create("disk1", "1M")
