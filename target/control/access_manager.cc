@@ -2,6 +2,8 @@
 #include "target/control/access_manager.h"
 
 #include <array>
+#include <memory>
+#include <vector>
 
 #include "common/base/random.h"
 #include "common/config/values.h"
@@ -26,6 +28,19 @@ iscsi::Secret make_secret() {
   std::string text;
   for (std::byte b : bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(b));
   return iscsi::Secret(text);
+}
+
+// Reports when so many have, with the first failure of them.
+std::function<void(Status)> after_all(size_t count, std::function<void(Status)> done) {
+  return [left = std::make_shared<size_t>(count), outcome = std::make_shared<Status>(),
+          done = std::move(done)](const Status& one) {
+    if (!one && *outcome) *outcome = one;
+    if (--*left == 0) done(*outcome);
+  };
+}
+
+LunBinding fresh_binding(const PairedHost& host, const std::string& target_iqn) {
+  return {host.name, {host.initiator_iqn, make_secret()}, {target_iqn, make_secret()}};
 }
 
 Result<std::string> checked_iqn(const std::string& iqn) {
@@ -82,8 +97,7 @@ Result<LunBinding> AccessManager::make_binding(const std::string& host,
   auto found = store_.state().hosts.find(host);
   if (found == store_.state().hosts.end())
     return fail(Errc::not_found, "there is no paired host {}", config::printable(host, 64));
-  return LunBinding{
-      host, {found->second.initiator_iqn, make_secret()}, {target_iqn, make_secret()}};
+  return fresh_binding(found->second, target_iqn);
 }
 
 bool AccessManager::in_force(const Status& outcome) {
@@ -137,6 +151,7 @@ Status AccessManager::add_host(PairedHost host) {
   host.initiator_iqn = *iqn;
   const PairedHost* known = find_host(host.fingerprint);
   const std::string old_name = known != nullptr ? known->name : host.name;
+  const bool same_initiator = known != nullptr && known->initiator_iqn == host.initiator_iqn;
   const auto& hosts = store_.state().hosts;
   if (auto same = hosts.find(host.name);
       same != hosts.end() && same->second.fingerprint != host.fingerprint)
@@ -153,8 +168,12 @@ Status AccessManager::add_host(PairedHost host) {
     return fail(Errc::no_space, "{} hosts are paired, which is the limit", TargetState::hosts_max);
   return change([&](TargetState& state) {
     state.hosts.erase(old_name);
-    for (auto& [name, lun] : state.luns)
-      if (lun.binding && lun.binding->host == old_name) lun.binding->host = host.name;
+    for (auto& [name, lun] : state.luns) {
+      if (!lun.binding || lun.binding->host != old_name) continue;
+      lun.binding->host = host.name;
+      // The old name proves nothing any more, with whatever secret.
+      if (!same_initiator) lun.binding = fresh_binding(host, lun.target_iqn);
+    }
     state.hosts.emplace(host.name, std::move(host));
   });
 }
@@ -164,13 +183,21 @@ void AccessManager::remove_host(const std::string& name, std::function<void(Stat
   if (found == store_.state().hosts.end())
     return done(fail(Errc::not_found, "there is no paired host {}", config::printable(name, 64)));
   const std::string iqn = found->second.initiator_iqn;
+  // Of its LUNs too: it may have had another initiator name when it logged in there.
+  std::vector<std::string> targets;
   Status changed = change([&](TargetState& state) {
-    for (auto& [lun_name, lun] : state.luns)
-      if (lun.binding && lun.binding->host == name) lun.binding.reset();
+    for (auto& [lun_name, lun] : state.luns) {
+      if (!lun.binding || lun.binding->host != name) continue;
+      targets.push_back(lun.target_iqn);
+      lun.binding.reset();
+    }
     state.hosts.erase(name);
   });
   if (!changed) return done(changed);
-  serving_.end_sessions(iqn, "", withdrawn("the host is not paired any more"), std::move(done));
+  const Error reason = withdrawn("the host is not paired any more");
+  auto one_ended = after_all(1 + targets.size(), std::move(done));
+  serving_.end_sessions(iqn, "", reason, one_ended);
+  for (const std::string& target : targets) serving_.end_sessions("", target, reason, one_ended);
 }
 
 Status AccessManager::add_initiator(ForeignInitiator initiator) {

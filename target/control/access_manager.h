@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may use what: paired hosts and their LUNs, foreign initiators and theirs. Each change is
-// saved, then in force for new logins, and then ends the sessions that it takes the right from.
-// `done` comes when nothing of these is left at the disk, or with Errc::timeout when that takes too
-// long; the change is in force then all the same. On the control reactor.
+// saved, then in force: for new logins, and for the sessions that it takes the right from, which
+// end. `done` comes when nothing of these is left at the disk, or with Errc::timeout when that
+// takes too long; the change is in force then all the same. On the control reactor.
 #pragma once
 
 #include <functional>
@@ -28,13 +28,15 @@ class AccessManager {
   // Not bound at all is no error.
   void unbind(const std::string& lun, std::function<void(Status)> done);
 
-  // A host that is known by its fingerprint may come back with another name or IQN.
+  // A host that is known by its fingerprint may come back with another name or IQN. With another
+  // IQN its sessions end, and its LUNs get fresh secrets.
   Status add_host(PairedHost host);
   // Its bindings and secrets are gone. The LUNs and their data stay.
   void remove_host(const std::string& name, std::function<void(Status)> done);
   const PairedHost* find_host(const rpc::Fingerprint& fingerprint) const;
 
-  // The same again is no error; with other secrets it replaces them.
+  // The same again is no error; with other secrets it replaces them, for logins from then on. With
+  // another CHAP user its sessions end.
   Status add_initiator(ForeignInitiator initiator);
   void remove_initiator(const std::string& iqn, std::function<void(Status)> done);
   Status allow(const std::string& iqn, const std::string& lun);

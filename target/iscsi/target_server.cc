@@ -63,6 +63,26 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
     std::function<void(size_t)> done;
     bool complete() const { return shards_left == 0 && waiting.empty(); }
   };
+  // What the access table of now says of a session, or of a login that wants to be one. Nothing: it
+  // may not be.
+  std::optional<LoginDecision> admission(const LoginOutcome& login) const {
+    LoginDecision decision =
+        view.access->decide({login.initiator_name, login.target_name, login.parameters.discovery});
+    if (decision.access != LoginDecision::Access::allowed) return std::nullopt;
+    if (decision.chap && decision.chap->initiator.user != login.authenticated_user)
+      return std::nullopt;
+    return decision;
+  }
+  void end_what_is_not_admitted() {
+    const Error reason{iscsi::Errc::closed_locally,
+                       "its initiator may not use the target any more"};
+    for (const auto& [session, login] : let_in) {
+      if (admission(login)) continue;
+      registry.ending(session);
+      on_shard(place_of(session),
+               [session, reason](ShardSessions& shard) { shard.end(session, reason); });
+    }
+  }
   // What ends is marked here first: no login slips in between.
   void end_sessions(const std::string& initiator_name, const std::string& target_name,
                     const Error& reason, std::function<void(size_t)> done) {
@@ -127,17 +147,14 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
   }
   void on_admission_wanted(SessionId session, const LoginOutcome& outcome) override {
     // Access may have been withdrawn since the login began.
-    const LoginDecision decision = view.access->decide(
-        {outcome.initiator_name, outcome.target_name, outcome.parameters.discovery});
-    const bool allowed =
-        decision.access == LoginDecision::Access::allowed &&
-        (!decision.chap || decision.chap->initiator.user == outcome.authenticated_user);
-    if (!allowed) {
+    const std::optional<LoginDecision> decision = admission(outcome);
+    if (!decision) {
       on_shard(place_of(session), [session](ShardSessions& shard) {
         shard.refuse(session, iscsi::LoginStatus::authorization_failure);
       });
       return;
     }
+    let_in[session] = outcome;
     if (outcome.parameters.discovery) {
       perform(registry.request_discovery(session));
     } else {
@@ -145,7 +162,7 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
       wish.key = {outcome.initiator_name, outcome.isid, outcome.target_name};
       wish.tsih = outcome.tsih_requested;
       wish.cid = outcome.cid;
-      wish.sole = decision.sole_nexus;
+      wish.sole = decision->sole_nexus;
       perform(registry.request(session, wish));
     }
   }
@@ -173,6 +190,7 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
     --load[place_of(session.id)];
     caps.ended(session.id);
     perform(registry.ended(session.id));
+    let_in.erase(session.id);
     if (opened.erase(session.id) > 0) events.on_session_closed(session, reason);
     for (auto& ending : endings) ending->waiting.erase(session.id);
     finish_endings();
@@ -186,6 +204,7 @@ struct TargetServer::Impl final : ShardEvents, std::enable_shared_from_this<Impl
   ServerView view;
   SessionRegistry registry;
   ConnectionCaps caps;
+  std::map<SessionId, LoginOutcome> let_in;  // past the access table, until they are gone
   std::set<SessionId> opened;
   std::map<std::string, ReportLimit> reported;  // by address
   std::list<std::shared_ptr<Ending>> endings;
@@ -241,6 +260,7 @@ void TargetServer::remove_target(const std::string& name, std::function<void()> 
 void TargetServer::set_access(std::shared_ptr<const AccessTable> access) {
   impl_->view.access = std::move(access);
   impl_->publish();
+  impl_->end_what_is_not_admitted();
 }
 
 void TargetServer::set_advertised_portals(std::vector<std::string> portals) {

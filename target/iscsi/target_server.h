@@ -79,6 +79,7 @@ class TargetServer {
   // The target cannot be logged in to any more; its sessions are ended, and then `done` is called:
   // no I/O for it is under way.
   void remove_target(const std::string& name, std::function<void()> done);
+  // Sessions that the new table would not let in are ended. end_sessions() waits for them.
   void set_access(std::shared_ptr<const AccessTable> access);
   void set_advertised_portals(std::vector<std::string> portals);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pairing end to end: what an unpaired caller reaches, how a token ends, what is sent to a box that is another one, and what
 is left when a pairing ends."""
+import base64
 import datetime
 import json
 import pathlib
@@ -175,6 +176,22 @@ class Pairing(b.BoxTest):
         done = self.boxes.cli("unpair", "nas2", check=False)
         self.assertEqual(done.returncode, BUSY, done.stderr)
         self.assertIn("disk1", done.stderr)
+
+    def test_another_initiator_name_ends_the_sessions_of_the_old_one(self):
+        self.boxes.pair()
+        self.boxes.create("disk1", "1M")
+        secret = base64.urlsafe_b64decode((self.boxes.dir / "token").read_text().strip().removeprefix("vjbod1-") + "===")[35:51]
+        old = self.boxes.json("target", "session", "list")["sessions"]
+        self.assertEqual(len(old), 1)
+        # The same key again, as long as its token lasts.
+        answer, = self.rpc(self.boxes.dir / "host", "TargetPeer/Pair " + json.dumps({
+            "secret": base64.b64encode(secret).decode(), "host_name": "nas1", "initiator_iqn": "iqn.2026-11.io.test:other",
+            "version": {"version": "0.1.0", "protocol_major": 1}}))
+        self.assertEqual(answer["kind"], 0, answer)
+        b.eventually(lambda: self.boxes.json("target", "session", "list")["sessions"] == [], what="the old session being over")
+        self.boxes.cli("target", "unpair", "nas1", "--yes")
+        b.eventually(lambda: "0x0203" in (self.boxes.disk("disk1")["last_error"] or ""), what="the disk being refused")
+        self.assertEqual(self.boxes.json("target", "session", "list")["sessions"], [])
 
     def test_secrets_are_in_no_log_and_no_list(self):
         self.boxes.pair()

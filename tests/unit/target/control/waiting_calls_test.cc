@@ -20,32 +20,42 @@ std::shared_ptr<scsi::LogicalUnit> unit_on(std::shared_ptr<scsi::test::TestBacks
       {.uuid = {std::byte{7}}, .backstore = std::move(store), .home = &home});
 }
 
-class WaitingCallTest : public ManagerFixture {
+// A session with a write that stays at the disk.
+class HeldWriteTest : public ManagerFixture {
  protected:
-  WaitingCallTest() {
+  HeldWriteTest() {
     EXPECT_TRUE(luns_->create(specification("disk1")));
-    EXPECT_TRUE(access_->add_initiator({esx_iqn, {}, {}}));
-    EXPECT_TRUE(access_->allow(esx_iqn, "disk1"));
     iqn_ = record("disk1").target_iqn;
+  }
+  void hold_a_write(const Peer::Options& options) {
     serving_->set_target({iqn_, {{0, unit_on(store_of_lun_, *reactor_), false}}});
     reactor_->run_until_idle();
-    transport::MemoryPair pair = transport::make_memory_pair(*reactor_);
-    server_->adopt(*server_->reserve_place("10.0.0.1"), "10.0.0.1", std::move(pair.target));
-    peer_.emplace(std::move(pair.initiator), Peer::Options{.name = esx_iqn, .target = iqn_});
-    reactor_->run_until_idle();
+    log_in(peer_, options);
     peer_->look();
     store_of_lun_->hold = true;
     peer_->write(0, 'o');
     reactor_->run_until_idle();
     EXPECT_EQ(store_of_lun_->held(), 1u);
   }
-  ~WaitingCallTest() override {
+  ~HeldWriteTest() override {
+    peer_->close();
+    release();
+  }
+  void release() {
     store_of_lun_->release();
     reactor_->run_until_idle();
   }
-  void deny() {
+  void log_in(std::optional<Peer>& peer, const Peer::Options& options) {
+    transport::MemoryPair pair = transport::make_memory_pair(*reactor_);
+    server_->adopt(*server_->reserve_place("10.0.0.1"), "10.0.0.1", std::move(pair.target));
+    peer.emplace(std::move(pair.initiator), options);
+    reactor_->run_until_idle();
+  }
+  // Its outcome is in answer_, once it has one.
+  template <typename Operation>
+  void begin(Operation operation) {
     answer_.reset();
-    access_->deny(esx_iqn, "disk1", [this](Status status) { answer_ = std::move(status); });
+    operation([this](Status status) { answer_ = std::move(status); });
     reactor_->run_until_idle();
   }
 
@@ -56,12 +66,23 @@ class WaitingCallTest : public ManagerFixture {
   std::optional<Status> answer_;
 };
 
+class WaitingCallTest : public HeldWriteTest {
+ protected:
+  WaitingCallTest() {
+    EXPECT_TRUE(access_->add_initiator({esx_iqn, {}, {}}));
+    EXPECT_TRUE(access_->allow(esx_iqn, "disk1"));
+    hold_a_write({.name = esx_iqn, .target = iqn_});
+  }
+  void deny() {
+    begin([&](auto done) { access_->deny(esx_iqn, "disk1", done); });
+  }
+};
+
 TEST_F(WaitingCallTest, ACallReturnsWhenTheLastCommandOfTheOldSessionIsOver) {
   deny();
   EXPECT_TRUE(peer_->closed());
   EXPECT_FALSE(answer_);
-  store_of_lun_->release();
-  reactor_->run_until_idle();
+  release();
   ASSERT_TRUE(answer_);
   EXPECT_TRUE(*answer_) << answer_->error().text;
 }
@@ -77,10 +98,54 @@ TEST_F(WaitingCallTest, OrSaysAfterItsDeadlineThatItStillLasts) {
 
   deny();
   EXPECT_FALSE(answer_) << "asked again it waits again";
-  store_of_lun_->release();
-  reactor_->run_until_idle();
+  release();
   ASSERT_TRUE(answer_);
   EXPECT_TRUE(*answer_);
+}
+
+class PairedSessionTest : public HeldWriteTest {
+ protected:
+  PairedSessionTest() {
+    EXPECT_TRUE(pair_as("iqn.2026-11.io.vjbod:nas1"));
+    EXPECT_TRUE(wait([&](auto done) { access_->bind("disk1", "nas1", done); }));
+    chap_ = binding().chap.copy();
+    hold_a_write({.name = "iqn.2026-11.io.vjbod:nas1", .target = iqn_, .chap = &chap_});
+  }
+  Status pair_as(std::string iqn) {
+    PairedHost host;
+    host.name = "nas1";
+    host.fingerprint.bytes.fill(std::byte{1});
+    host.initiator_iqn = std::move(iqn);
+    Status added = access_->add_host(host);
+    reactor_->run_until_idle();
+    return added;
+  }
+  const LunBinding& binding() { return *record("disk1").binding; }
+
+  iscsi::ChapCredentials chap_;
+};
+
+TEST_F(PairedSessionTest, PairingAgainLeavesItAsItIs) {
+  ASSERT_TRUE(pair_as("iqn.2026-11.io.vjbod:nas1"));
+  EXPECT_FALSE(peer_->closed());
+  EXPECT_TRUE(binding().chap.secret.same_as(chap_.secret));
+}
+
+TEST_F(PairedSessionTest, AnotherInitiatorNameEndsItAndTakesItsSecrets) {
+  ASSERT_TRUE(pair_as("iqn.2026-11.io.vjbod:other"));
+  EXPECT_TRUE(peer_->closed());
+  EXPECT_EQ(binding().host, "nas1");
+  EXPECT_EQ(binding().chap.user, "iqn.2026-11.io.vjbod:other");
+  EXPECT_FALSE(binding().chap.secret.same_as(chap_.secret));
+}
+
+TEST_F(PairedSessionTest, UnpairingWaitsForTheSessionsOfAnOldInitiatorName) {
+  ASSERT_TRUE(pair_as("iqn.2026-11.io.vjbod:other"));
+  begin([&](auto done) { access_->remove_host("nas1", done); });
+  EXPECT_FALSE(answer_);
+  EXPECT_TRUE(peer_->closed());
+  release();
+  EXPECT_TRUE(answer_ && *answer_);
 }
 
 class CallsMeetTest : public ServicesTest {

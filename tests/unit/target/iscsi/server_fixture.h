@@ -26,11 +26,12 @@ constexpr std::string_view box_name = "iqn.2024-01.com.example:box";
 constexpr std::string_view host_name = "iqn.2024-01.com.example:host";
 constexpr std::string_view other_host_name = "iqn.2024-01.com.example:other";
 
-// Everybody is let in.
+// Everybody is let in, but for one who may be barred.
 struct OpenAccess final : AccessTable {
-  LoginDecision decide(const LoginIdentity&) const override {
+  LoginDecision decide(const LoginIdentity& identity) const override {
     LoginDecision decision;
-    decision.access = LoginDecision::Access::allowed;
+    decision.access = identity.initiator_name == barred ? LoginDecision::Access::forbidden
+                                                        : LoginDecision::Access::allowed;
     decision.sole_nexus = sole;
     return decision;
   }
@@ -38,6 +39,7 @@ struct OpenAccess final : AccessTable {
     return {std::string(box_name)};
   }
   bool sole = false;
+  std::string_view barred;
 };
 
 class Peer final : transport::DataMoverEvents {
@@ -48,6 +50,7 @@ class Peer final : transport::DataMoverEvents {
     uint8_t isid = 1;
     uint16_t tsih = 0;
     uint16_t cid = 0;
+    const iscsi::ChapCredentials* chap = nullptr;
   };
   Peer(std::unique_ptr<transport::DataMover> mover, const Options& options)
       : mover_(std::move(mover)), tsih_(options.tsih) {
@@ -56,6 +59,7 @@ class Peer final : transport::DataMoverEvents {
     settings.target_name = options.target;
     settings.isid = {std::byte{0x80}, std::byte{options.isid}};
     settings.cid = options.cid;
+    if (options.chap != nullptr) settings.chap = options.chap->copy();
     settings.cmd_sn = SerialNumber(100);
     settings.fill_random = fill_secure_random;
     login_.emplace(std::move(settings));
@@ -178,6 +182,10 @@ class ServerFixture : public testing::Test, protected ServerEvents {
 
   void one_nexus_only() {
     access_.sole = true;
+    server_->set_access(std::make_shared<OpenAccess>(access_));
+  }
+  void bar(std::string_view initiator) {
+    access_.barred = initiator;
     server_->set_access(std::make_shared<OpenAccess>(access_));
   }
   // The first byte is sent; nothing has run yet.

@@ -93,6 +93,35 @@ TEST_F(SessionEndTest, ALoginWithATsihOfNoSessionIsToldThatThereIsNone) {
   EXPECT_FALSE(old.closed());
 }
 
+TEST_F(SessionEndTest, ANewAccessTableEndsTheSessionsThatItWouldNotLetIn) {
+  Peer& barred = ready_peer();
+  Peer& other = ready_peer({.name = test::other_host_name});
+  hold_write(barred, 3, 'o');
+  bar(test::host_name);
+  reactor_.run_until_idle();
+  EXPECT_TRUE(barred.closed());
+  EXPECT_FALSE(other.closed());
+  Peer& next = log_in({.name = test::other_host_name, .isid = 2});
+  EXPECT_FALSE(next.logged_in()) << "a write of the old session is still at the disk";
+  store_->release();
+  reactor_.run_until_idle();
+  EXPECT_TRUE(next.logged_in());
+}
+
+TEST_F(SessionEndTest, ANewAccessTableEndsALoginThatWaits) {
+  Peer& old = ready_peer();
+  hold_write(old, 3, 'o');
+  old.close();
+  Peer& waiting = log_in();
+  EXPECT_FALSE(waiting.closed());
+  bar(test::host_name);
+  reactor_.run_until_idle();
+  EXPECT_TRUE(waiting.closed());
+  store_->release();
+  reactor_.run_until_idle();
+  EXPECT_FALSE(waiting.logged_in());
+}
+
 // Calls something a number of loop turns later, between what else runs then.
 class TurnsLater final : Deferred {
  public:
@@ -111,7 +140,20 @@ class TurnsLater final : Deferred {
   const std::function<void()> call_;
 };
 
+constexpr int turns_of_a_login_max = 10;
 constexpr int turns_of_a_logout_max = 40;
+
+TEST_F(SessionEndTest, ALoginMeetsItsWithdrawalAtAnyMoment) {
+  for (int turns = 0; turns < turns_of_a_login_max; ++turns) {
+    Peer& peer = begin_login();
+    TurnsLater call(reactor_, turns, [&] { bar(test::host_name); });
+    reactor_.run_until_idle();
+    EXPECT_TRUE(peer.closed()) << turns;
+    bar("");
+    reactor_.run_until_idle();
+  }
+  EXPECT_GT(opened_, 0) << "the last ones came after the login";
+}
 
 TEST_F(SessionEndTest, ACallThatEndsSessionsMeetsALogoutAtAnyMoment) {
   for (int turns = 0; turns < turns_of_a_logout_max; ++turns) {
