@@ -332,12 +332,9 @@ AdminService::Unary* AdminService::KillSession(Context* context, const v1::NameR
       return answer.fail({Errc::usage,
                           "a session is named by its number, as in `vjbod target "
                           "session list`"});
-    parts_.serving.end_session(
-        session, {iscsi::Errc::closed_locally, "the administrator ended the session"},
-        [session, answer](bool found) mutable {
-          if (found) return answer.ok();
-          answer.fail({Errc::not_found, fmt::format("there is no session {}", session)});
-        });
+    parts_.serving.end_session(session,
+                               {iscsi::Errc::closed_locally, "the administrator ended the session"},
+                               [answer](Status ended) mutable { answer.finish(ended); });
   });
 }
 

@@ -268,7 +268,7 @@ void LunManager::remove(const std::string& name, std::function<void(Status)> don
   if (record == store_.state().luns.end())
     return done(fail(Errc::not_found, "there is no LUN {}", config::printable(name, 64)));
   if (Status free = check_not_removing(name); !free) return done(std::move(free));
-  auto released = [this, name, done = std::move(done)](std::shared_ptr<scsi::LogicalUnit> unit) {
+  auto released = [this, name, done](std::shared_ptr<scsi::LogicalUnit> unit) {
     removals_.erase(name);
     if (unit == nullptr) return finish_removal(name, done);
     serve(store_.state().luns.at(name), {unit, backstore::filter_controls(unit->backstore())});
@@ -278,7 +278,15 @@ void LunManager::remove(const std::string& name, std::function<void(Status)> don
   Removal& removal =
       *removals_.emplace(name, std::make_unique<Removal>(serving_.control(), std::move(released)))
            .first->second;
-  serving_.remove_target(record->second.target_iqn, [this, name, &removal] {
+  serving_.remove_target(record->second.target_iqn, [this, name, &removal, done](Status ended) {
+    if (!ended) {
+      removals_.erase(name);
+      // Nothing has been touched: it is served again.
+      if (auto lun = open_.find(name); lun != open_.end())
+        serve(store_.state().luns.at(name), lun->second);
+      return done(fail(Errc::busy, "LUN {} was not deleted: {}; try again when these have ended",
+                       name, ended.error().text));
+    }
     std::weak_ptr<scsi::LogicalUnit> unit;
     if (auto lun = open_.find(name); lun != open_.end()) {
       unit = lun->second.unit;

@@ -57,7 +57,8 @@ class LunManager {
   // is no error.
   Status create(LunSpecification specification);
   // The sessions of its target end; then the LUN and its data are gone for good. The caller has
-  // checked that nobody needs it.
+  // checked that nobody needs it. busy: a session still has a command at the disk after
+  // Serving::end_deadline, or the LUN does not get out of use; it stays, and is served again.
   void remove(const std::string& name, std::function<void(Status)> done);
   Status resize(const std::string& name, uint64_t size_bytes);
 

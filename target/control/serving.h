@@ -31,8 +31,10 @@ class Serving {
   Reactor& home() const { return home_; }
 
   void set_target(TargetDefinition target);
-  // `done`: nobody can log in any more, and no I/O is under way.
-  void remove_target(std::string name, std::function<void()> done);
+  // `done`: nobody can log in any more, and no I/O is under way; or Errc::timeout when its sessions
+  // take longer than end_deadline to end.
+  void remove_target(std::string name, std::function<void(Status)> done);
+  // Ends the sessions that the new table would not let in; end_sessions() waits for them.
   void set_access(std::shared_ptr<const AccessTable> access);
   void set_advertised_portals(std::vector<std::string> portals);
   void list_sessions(std::function<void(std::vector<SessionInfo>)> done);
@@ -41,7 +43,9 @@ class Serving {
   // end_deadline.
   void end_sessions(std::string initiator_name, std::string target_name, Error reason,
                     std::function<void(Status)> done);
-  void end_session(SessionId session, Error reason, std::function<void(bool)> done);
+  // Errc::not_found: no such session. Errc::timeout: it was told to, but takes longer than
+  // end_deadline.
+  void end_session(SessionId session, Error reason, std::function<void(Status)> done);
 
  private:
   struct Wait {
@@ -56,6 +60,9 @@ class Serving {
   };
 
   void at_home(std::function<void(TargetServer&)> work);
+  // Gives the function that reports to `done`, from whatever thread. After end_deadline `done` gets
+  // `late` instead, and what is reported then is of no interest any more.
+  std::function<void(Status)> wait(std::function<void(Status)> done, std::string late);
 
   Reactor& control_;
   Reactor& home_;

@@ -76,6 +76,13 @@ class WaitingCallTest : public HeldWriteTest {
   void deny() {
     begin([&](auto done) { access_->deny(esx_iqn, "disk1", done); });
   }
+  SessionId only_session() {
+    std::vector<SessionInfo> sessions;
+    serving_->list_sessions([&](auto all) { sessions = std::move(all); });
+    reactor_->run_until_idle();
+    EXPECT_EQ(sessions.size(), 1u);
+    return sessions.at(0).id;
+  }
 };
 
 TEST_F(WaitingCallTest, ACallReturnsWhenTheLastCommandOfTheOldSessionIsOver) {
@@ -101,6 +108,51 @@ TEST_F(WaitingCallTest, OrSaysAfterItsDeadlineThatItStillLasts) {
   release();
   ASSERT_TRUE(answer_);
   EXPECT_TRUE(*answer_);
+}
+
+TEST_F(WaitingCallTest, TheEndOfOneSessionHasADeadlineToo) {
+  const SessionId session = only_session();
+  auto kill = [&](auto done) {
+    serving_->end_session(session, {iscsi::Errc::closed_locally, "a test"}, done);
+  };
+  begin(kill);
+  EXPECT_TRUE(peer_->closed());
+  EXPECT_FALSE(answer_);
+  reactor_->advance(Serving::end_deadline);
+  ASSERT_TRUE(answer_ && !*answer_);
+  EXPECT_EQ(answer_->error().code, rpc::Errc::timeout);
+  EXPECT_NE(answer_->error().text.find(fmt::format("session {} was told to end", session)),
+            std::string::npos)
+      << answer_->error().text;
+
+  begin(kill);
+  EXPECT_FALSE(answer_) << "asked again it waits again";
+  release();
+  EXPECT_TRUE(answer_ && *answer_);
+  begin(kill);
+  ASSERT_TRUE(answer_ && !*answer_);
+  EXPECT_EQ(answer_->error().code, rpc::Errc::not_found);
+}
+
+TEST_F(WaitingCallTest, ADeletionThatWaitsTooLongLeavesTheLunAsItWas) {
+  auto remove = [&](auto done) { luns_->remove("disk1", done); };
+  begin(remove);
+  EXPECT_FALSE(answer_);
+  reactor_->advance(Serving::end_deadline);
+  ASSERT_TRUE(answer_ && !*answer_);
+  EXPECT_EQ(answer_->error().code, rpc::Errc::busy);
+  EXPECT_NE(answer_->error().text.find("commands at the disk"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(file_of("disk1")));
+  std::optional<Peer> next;
+  log_in(next, {.name = esx_iqn, .target = iqn_});
+  release();
+  EXPECT_TRUE(next->logged_in()) << "it is served again";
+
+  begin(remove);
+  reactor_->run_until([&] { return answer_.has_value(); }, std::chrono::seconds(60));
+  EXPECT_TRUE(answer_ && *answer_);
+  EXPECT_FALSE(exists("disk1"));
+  EXPECT_EQ(files(), 0u);
 }
 
 class PairedSessionTest : public HeldWriteTest {
