@@ -64,7 +64,12 @@ Status PeerService::pair(const rpc::Caller& caller, const v1::PairRequest& reque
   // The token is still good if one of these fails: what they complain of can be put right.
   if (Status fits = rpc::check_version(request.version(), "the host"); !fits) return fits;
   PairedHost host{request.host_name(), *caller.fingerprint, request.initiator_iqn(), wall_now()};
+  const PairedHost* known = parts_.access.find_host(*caller.fingerprint);
+  const std::string old_name = known != nullptr ? known->name : host.name;
   if (Status added = parts_.access.add_host(host); !added) return added;
+  // Else it would hear what is meant for another host that takes its old name.
+  if (old_name != host.name)
+    parts_.watchers.close(old_name, {Errc::other, "the host has another name now"});
   parts_.pairing.use(secret, *caller.fingerprint);
   parts_.event(Severity::info, "paired", host.name,
                fmt::format("host {} at {} is paired, fingerprint {}", host.name, caller.address,

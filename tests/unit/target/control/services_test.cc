@@ -167,6 +167,20 @@ TEST_F(ServicesTest, AWatcherHearsOfItsLunAndOfItsUnpairing) {
             Errc::authentication);
 }
 
+TEST_F(ServicesTest, AWatcherDoesNotOutliveTheNameOfItsHost) {
+  pair_host();
+  grpc::ClientContext context;
+  context.set_deadline(wall_now() + std::chrono::seconds(30));
+  auto watch = peer_->Watch(&context, v1::Empty());
+  v1::Event event;
+  ASSERT_TRUE(watch->Read(&event));
+  ASSERT_FALSE(pair(*peer_, make_token().secret, "new-name"));
+  EXPECT_FALSE(watch->Read(&event));
+  EXPECT_EQ(static_cast<Errc>(
+                rpc::from_grpc_status(watch->Finish(), Callee::peer, "the target").code.value()),
+            Errc::other);
+}
+
 TEST_F(ServicesTest, TheAdministratorDoesNotDeleteWhatAHostUses) {
   pair_host();
   provision();
