@@ -36,6 +36,11 @@ bool same_properties(const LunRecord& record, const LunSpecification& specificat
          record.block_size == specification.block_size && record.thick == specification.thick;
 }
 
+// As `find()` takes it.
+bool is_naa(std::string_view name) {
+  return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string bound_host(const std::optional<LunBinding>& binding) {
   return binding ? binding->host : std::string();
 }
@@ -183,6 +188,9 @@ void LunManager::serve(const LunRecord& record, OpenLun lun) {
 
 Status LunManager::check_new(const LunSpecification& specification) const {
   if (Status valid = config::check_name("LUN name", specification.name); !valid) return valid;
+  if (is_naa(specification.name))
+    return fail(Errc::usage, "{} would be taken for the NAA of a LUN: use another name",
+                specification.name);
   if (Status valid = config::check_name("pool name", specification.pool); !valid) return valid;
   if (Status valid = config::check_lun_size(specification.size_bytes, specification.block_size);
       !valid)
@@ -347,11 +355,15 @@ Status LunManager::check_not_removing(const std::string& name) const {
 
 Result<const LunRecord*> LunManager::find(std::string_view name_or_naa) const {
   const auto& luns = store_.state().luns;
-  if (auto found = luns.find(std::string(name_or_naa)); found != luns.end()) return &found->second;
+  const auto named = luns.find(std::string(name_or_naa));
   std::string_view digits = name_or_naa;
   if (digits.starts_with("0x")) digits.remove_prefix(2);
-  for (const auto& [name, record] : luns)
-    if (fmt::format("{:016x}", status(record).naa) == digits) return &record;
+  for (const auto& [name, record] : luns) {
+    if (fmt::format("{:016x}", status(record).naa) != digits) continue;
+    if (named == luns.end() || named->first == name) return &record;
+    return fail(Errc::usage, "{} is the name of one LUN and the NAA of another, {}", digits, name);
+  }
+  if (named != luns.end()) return &named->second;
   return fail(Errc::not_found, "there is no LUN {}", config::printable(name_or_naa, 64));
 }
 
