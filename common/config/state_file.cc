@@ -102,6 +102,11 @@ Status write_file_atomically(const std::string& directory, std::string_view name
   std::string temporary = path + ".new";
   auto failed = [&](std::string_view step, int error) {
     ::unlink(temporary.c_str());
+    // A code of its own: to callers "no such file" would mean that what they name is not there.
+    if (error == ENOENT || error == ENOTDIR)
+      return fail(
+          StateErrc::not_usable,
+          "{} cannot be saved: its folder is gone; restart the daemon, which makes it again", path);
     return fail(system_code(error), "{} cannot be saved: {}: {}", path, step, errno_text(error));
   };
   ::unlink(temporary.c_str());  // of a save that was interrupted

@@ -22,10 +22,11 @@ std::string naa_digits(const std::string& naa) {
   return naa.starts_with("naa.") ? naa.substr(4) : naa;
 }
 
-// The peer has nothing of ours left to end.
+// The peer has nothing of ours left to end. Only what says so of the LUN, or of us: whatever keeps
+// the peer from doing it has to be tried again.
 bool nothing_left(const Error& error) {
   return error.code == rpc::Errc::not_found || error.code == rpc::Errc::bound_to_another_host ||
-         error.code == rpc::Errc::permission || error.code == rpc::Errc::authentication;
+         error.code == rpc::Errc::authentication;
 }
 
 }  // namespace
@@ -138,13 +139,27 @@ void Farewells::retry() {
 Result<std::map<std::string, FarewellRecord>> Farewells::take_back(const std::string& peer,
                                                                    const std::string& lun) {
   const std::string digits = lun.starts_with("0x") ? lun.substr(2) : naa_digits(lun);
+  return take_back_if([&](const FarewellRecord& farewell) {
+    return farewell.peer == peer && (farewell.lun_name == lun || farewell.lun == digits);
+  });
+}
+
+Result<std::map<std::string, FarewellRecord>> Farewells::take_back_unnamed(const std::string& peer,
+                                                                           const std::string& lun) {
+  return take_back_if([&](const FarewellRecord& farewell) {
+    return farewell.peer == peer && farewell.lun_name == lun && farewell.lun == lun &&
+           farewell.ending == Ending::let_go;
+  });
+}
+
+Result<std::map<std::string, FarewellRecord>> Farewells::take_back_if(
+    const std::function<bool(const FarewellRecord&)>& concerned) {
   std::map<std::string, FarewellRecord> taken;
   for (const auto& [id, farewell] : state_.farewells) {
-    if (farewell.peer != peer) continue;
-    if (farewell.lun_name != lun && farewell.lun != digits) continue;
+    if (!concerned(farewell)) continue;
     if (on_their_way_.contains(id))
-      return fail(rpc::Errc::busy, "{} is being told just now that LUN {} is {}; try again", peer,
-                  farewell.lun_name,
+      return fail(rpc::Errc::busy, "{} is being told just now that LUN {} is {}; try again",
+                  farewell.peer, farewell.lun_name,
                   farewell.ending == Ending::deleted ? "deleted" : "no longer used here");
     taken.emplace(id, farewell);
   }

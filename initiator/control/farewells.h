@@ -32,9 +32,15 @@ class Farewells {
   // without a save. Busy: one is on its way.
   Result<std::map<std::string, FarewellRecord>> take_back(const std::string& peer,
                                                           const std::string& lun);
+  // Of a LUN that is to be made: only farewells that know nothing but the name, from an attach that
+  // was given up, would end the new one.
+  Result<std::map<std::string, FarewellRecord>> take_back_unnamed(const std::string& peer,
+                                                                  const std::string& lun);
   void put_back(std::map<std::string, FarewellRecord> taken);  // the attach failed
 
  private:
+  Result<std::map<std::string, FarewellRecord>> take_back_if(
+      const std::function<bool(const FarewellRecord&)>& concerned);
   void answered(const std::string& id, const Result<v1::Empty>& answer, const Told& told);
   void retry();
 

@@ -227,7 +227,8 @@ Result<std::string> PeerService::own_lun(const PairedHost& host,
   if (!record) return fail(record.error());
   const std::optional<LunBinding>& binding = (*record)->binding;
   if (!binding)
-    return fail(Errc::permission, "LUN {} is not bound to host {}", (*record)->name, host.name);
+    return fail(Errc::bound_to_another_host, "LUN {} is not bound to host {}", (*record)->name,
+                host.name);
   if (binding->host != host.name)
     return fail(Errc::bound_to_another_host, "LUN {} is bound to another host", (*record)->name);
   return (*record)->name;
