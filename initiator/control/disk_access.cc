@@ -17,7 +17,8 @@ constexpr Duration renew_timeout = std::chrono::seconds(15);
 void DiskManager::renew_failed(const std::string& peer) {
   for (const auto& [name, record] : state_.disks) {
     const auto running = running_.find(name);
-    if (record.peer == peer && running != running_.end() && running->second.failed_by_secrets)
+    if (record.peer == peer && running != running_.end() &&
+        running->second.last_state != DiskState::connected)
       renew_access(name);
   }
 }
@@ -36,9 +37,9 @@ void DiskManager::renew_access(const std::string& name) {
   request.set_as_bound(true);
   (*link)->call<v1::OpenLunRequest, v1::LunAccess>(
       &PeerLink::Service::Stub::async_interface::OpenLun, request, renew_timeout,
-      [this, name](Result<v1::LunAccess> access) {
+      [this, name, uuid = (*record)->uuid](Result<v1::LunAccess> access) {
         const auto runs = running_.find(name);
-        if (runs == running_.end() || stopping_) return;
+        if (!find_same(name, uuid) || runs == running_.end() || stopping_) return;
         if (access) return take_renewed(name, *access);
         // Asked again when the peer is there, or says that the LUN was bound.
         runs->second.access_renewed = false;

@@ -89,7 +89,8 @@ vjbod::Status merge_choices(const v1::DiskOptions& options, DiskChoices& choices
 }
 
 struct DiskManager::Job {
-  std::string name;
+  std::string name, uuid;           // of its record
+  std::optional<DiskRecord> asked;  // as the peer was asked for it
   bool no_wait = false;
   bool made_record = false;                          // to be taken back when it fails for good
   std::map<std::string, FarewellRecord> taken_back;  // void if the attach comes to its end
@@ -102,6 +103,29 @@ struct DiskManager::Job {
 
 void DiskManager::finish(std::shared_ptr<Job> job, Result<v1::Disk> result) {
   if (auto done = std::exchange(job->done, nullptr)) done(std::move(result));
+}
+
+Result<DiskRecord*> DiskManager::record_of(const Job& job) {
+  return find_same(job.name, job.uuid);
+}
+
+void DiskManager::take_back(const Job& job) {
+  if (job.made_record && record_of(job)) state_.disks.erase(job.name);
+}
+
+void DiskManager::let_go(const Job& job, const Result<v1::LunAccess>& access) {
+  if (!access && !outcome_unknown(access.error())) return;
+  FarewellRecord farewell = Farewells::of(*job.asked, LunEnding::let_go);
+  if (access) farewell.lun = access->lun().naa();
+  // A disk that was attached to it meanwhile goes on to use it.
+  for (const auto& [name, disk] : state_.disks)
+    if (farewell.ending == LunEnding::let_go && disk.peer == farewell.peer &&
+        (disk.lun_name == farewell.lun_name ||
+         (disk.identity && disk.identity->naa == "naa." + farewell.lun)))
+      return;
+  state_.farewells[job.uuid] = std::move(farewell);
+  (void)save(job.name);
+  farewells_.tell(job.uuid, [](vjbod::Status) {});
 }
 
 Result<DiskRecord> DiskManager::new_record(const std::string& name,
@@ -156,6 +180,7 @@ void DiskManager::create(const v1::CreateDiskRequest& request, Progress progress
   auto existing = state_.disks.find(job->name);
   if (existing != state_.disks.end()) {
     const DiskRecord& disk = existing->second;
+    job->uuid = disk.uuid;
     if (disk.peer != request.peer() || disk.pool != request.pool() ||
         disk.size_bytes != request.size_bytes() || disk.block_size != block_size ||
         disk.thick != request.thick()) {
@@ -179,6 +204,13 @@ void DiskManager::create(const v1::CreateDiskRequest& request, Progress progress
     record->size_bytes = request.size_bytes();
     record->block_size = block_size;
     record->thick = request.thick();
+    auto taken_back = farewells_.take_back_unnamed(record->peer, record->lun_name);
+    if (!taken_back) {
+      finish(job, fail(taken_back.error()));
+      return;
+    }
+    job->taken_back = std::move(*taken_back);
+    job->uuid = record->uuid;
     state_.disks[job->name] = std::move(*record);
     job->made_record = true;
   }
@@ -280,6 +312,7 @@ void DiskManager::attach(const v1::AttachDiskRequest& request, Progress progress
   }
   const std::string lun = record->lun_name;
   const bool foreign = record->peer.empty();
+  job->uuid = record->uuid;
   if (!foreign) {
     auto taken_back = farewells_.take_back(record->peer, lun);
     if (!taken_back) {
@@ -319,7 +352,7 @@ void DiskManager::choose_path(std::shared_ptr<Job> job, std::function<void()> ne
   const std::string peer = record.peer;
   job->progress("choose-path", fmt::format("choosing the way to {}", peer));
   auto give_up = [this, job](const Error& error) {
-    if (job->made_record) state_.disks.erase(job->name);
+    take_back(*job);
     farewells_.put_back(std::move(job->taken_back));
     finish(job, fail(error));
   };
@@ -329,7 +362,7 @@ void DiskManager::choose_path(std::shared_ptr<Job> job, std::function<void()> ne
       give_up(described.error());
       return;
     }
-    auto record_now = find(job->name);
+    auto record_now = record_of(*job);
     auto interfaces = net::list_interfaces();
     auto peer_record = peers_.record(peer);
     if (!record_now || !interfaces || !peer_record) {
@@ -426,6 +459,7 @@ void DiskManager::provision(std::shared_ptr<Job> job) {
     finish(job, fail(link.error()));
     return;
   }
+  job->asked = record;
   job->progress("create-lun", fmt::format("making the LUN on {}", record.peer));
   v1::ProvisionLunRequest request;
   request.set_request_id(record.uuid);
@@ -437,8 +471,9 @@ void DiskManager::provision(std::shared_ptr<Job> job) {
   (*link)->call<v1::ProvisionLunRequest, v1::LunAccess>(
       &PeerLink::Service::Stub::async_interface::ProvisionLun, request, provision_timeout,
       [this, job](Result<v1::LunAccess> access) {
-        auto now = find(job->name);
+        auto now = record_of(*job);
         if (!now) {
+          let_go(*job, access);
           finish(job, fail(now.error()));
           return;
         }
@@ -447,6 +482,7 @@ void DiskManager::provision(std::shared_ptr<Job> job) {
         if (!taken) {
           if (!outcome_unknown(taken.error())) {
             state_.disks.erase(job->name);
+            farewells_.put_back(std::move(job->taken_back));
             (void)save(job->name);
             finish(job, fail(taken.error()));
             return;
@@ -475,14 +511,16 @@ void DiskManager::open_lun(std::shared_ptr<Job> job, const std::string& lun) {
     finish(job, fail(link.error()));
     return;
   }
+  job->asked = record;
   job->progress("open-lun", fmt::format("opening LUN {} of {}", lun, record.peer));
   v1::OpenLunRequest request;
   request.set_lun(lun);
   (*link)->call<v1::OpenLunRequest, v1::LunAccess>(
       &PeerLink::Service::Stub::async_interface::OpenLun, request, open_timeout,
       [this, job](Result<v1::LunAccess> access) {
-        auto now = find(job->name);
+        auto now = record_of(*job);
         if (!now) {
+          let_go(*job, access);
           finish(job, fail(now.error()));
           return;
         }
@@ -529,8 +567,8 @@ void DiskManager::bring_up(std::shared_ptr<Job> job) {
   running.no_iser = job->no_iser;
   running.cell->start(true, [this, job](vjbod::Status exported) {
     const auto found = running_.find(job->name);
-    if (found == running_.end()) {
-      finish(job, fail(rpc::Errc::other, "disk {} was detached meanwhile", job->name));
+    if (!record_of(*job) || found == running_.end()) {
+      finish(job, fail(rpc::Errc::not_found, "disk {} was detached meanwhile", job->name));
       return;
     }
     if (!exported) {
@@ -562,7 +600,7 @@ void DiskManager::refused(std::shared_ptr<Job> job, const DiskStatus& status) {
     put_off(job);
     return;
   }
-  const auto found = find(job->name);
+  const auto found = record_of(*job);
   if (!found) {
     finish(job, fail(found.error()));
     return;
@@ -608,6 +646,11 @@ void DiskManager::wait_connected(std::shared_ptr<Job> job) {
   auto timer = std::make_shared<std::unique_ptr<Timer>>();
   *timer = std::make_unique<Timer>(reactor_, [this, job, timer] {
     if (job->done == nullptr) return;
+    if (auto still = record_of(*job); !still) {
+      finish(job, fail(still.error()));
+      reactor_.post([timer] { timer->reset(); });
+      return;
+    }
     view(job->name, [this, job, timer](Result<v1::Disk> disk) {
       const std::string note = disk ? disk->note() : disk.error().text;
       finish(job,

@@ -80,8 +80,11 @@ void DiskManager::end(const std::string& name, bool force, LunEnding ending, Sta
       return;
     }
     found->second.cell->close(false, [this, name, ending, done] {
+      // Those that wait for it to connect are told, once it is forgotten, that it will not.
+      const auto waiting = std::move(running_.at(name).waiting);
       running_.erase(name);
       forget(name, ending, done);
+      for (const auto& wait : waiting) wait(DiskStatus{});
     });
   });
 }
@@ -103,17 +106,28 @@ void DiskManager::remove(const std::string& name, StatusDone done) {
              name));
     return;
   }
+  const auto running = running_.find(name);
+  if (running != running_.end() && std::exchange(running->second.busy, true)) {
+    done(fail(rpc::Errc::busy, "disk {} is being detached or deleted already", name));
+    return;
+  }
   // Nothing is detached before it is certain that the peer can be told to delete.
-  peers_.describe(
-      (*record)->peer, [this, name, done = std::move(done)](Result<v1::DescribeResponse> there) {
-        if (!there) {
-          done(fail(
-              Error{there.error().code,
-                    there.error().text + "; nothing was deleted, and the disk is still attached"}));
-          return;
-        }
-        end(name, false, LunEnding::deleted, done);
-      });
+  peers_.describe((*record)->peer, [this, name, uuid = (*record)->uuid,
+                                    done = std::move(done)](Result<v1::DescribeResponse> there) {
+    // Another disk, of another LUN, may have the name by now.
+    if (auto same = find_same(name, uuid); !same) {
+      done(fail(same.error()));
+      return;
+    }
+    if (const auto runs = running_.find(name); runs != running_.end()) runs->second.busy = false;
+    if (!there) {
+      done(fail(
+          Error{there.error().code,
+                there.error().text + "; nothing was deleted, and the disk is still attached"}));
+      return;
+    }
+    end(name, false, LunEnding::deleted, done);
+  });
 }
 
 void DiskManager::shutdown(std::function<void()> done) {

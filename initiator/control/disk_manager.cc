@@ -59,7 +59,9 @@ void DiskManager::start() {
       event(rpc::Severity::error, "export-failed", name, exported.error().text);
     });
     // The stored way is tried at once; the peer may know better by now.
-    if (record.wanted_connected) refresh_paths(name, record.choices, [](vjbod::Status) {});
+    if (record.wanted_connected)
+      refresh_paths(
+          name, [](DiskChoices&) {}, [](vjbod::Status) {});
   }
 }
 
@@ -154,6 +156,13 @@ Result<DiskRecord*> DiskManager::find(const std::string& name) {
                 config::printable(name, config::name_bytes_max));
   }
   return &found->second;
+}
+
+Result<DiskRecord*> DiskManager::find_same(const std::string& name, const std::string& uuid) {
+  auto record = find(name);
+  if (!record || (*record)->uuid == uuid) return record;
+  return fail(rpc::Errc::not_found, "disk {} was detached meanwhile; another one has its name",
+              name);
 }
 
 Result<DiskManager::Running*> DiskManager::find_running(const std::string& name) {
@@ -424,7 +433,13 @@ void DiskManager::edit(const v1::EditDiskRequest& request, DiskDone done) {
     view(name, done);
   };
   if (way) {
-    refresh_paths(name, changed, apply);  // what cannot be had is not kept
+    // What cannot be had is not kept.
+    refresh_paths(
+        name,
+        [options = request.options()](DiskChoices& choices) {
+          (void)merge_choices(options, choices);
+        },
+        apply);
   } else {
     apply(change(name, [&](DiskRecord& disk) { disk.choices = changed; }));
   }

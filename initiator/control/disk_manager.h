@@ -105,6 +105,12 @@ class DiskManager final : private DiskCellEvents {
   void wait_connected(std::shared_ptr<Job> job);
   void refused(std::shared_ptr<Job> job, const DiskStatus& status);
   void finish(std::shared_ptr<Job> job, Result<v1::Disk> result);
+  // The record that the job began with; an error when it was detached meanwhile.
+  Result<DiskRecord*> record_of(const Job& job);
+  // Takes back the record that the job made, and no other.
+  void take_back(const Job& job);
+  // The peer has answered, or may have done what was asked, for a record that is gone.
+  void let_go(const Job& job, const Result<v1::LunAccess>& access);
   // The daemon is stopping: what is saved of the job is done at the next start.
   void put_off(std::shared_ptr<Job> job);
 
@@ -116,13 +122,16 @@ class DiskManager final : private DiskCellEvents {
   SessionConfig session_config(const DiskRecord& record) const;
   std::vector<PathCandidate> stored_paths(const DiskRecord& record) const;
   // --- disk_ways.cc ---
-  // The ways to the peer (or the foreign target) as they are now, by `choices`.
-  void find_paths(const std::string& name, const DiskChoices& choices,
-                  std::function<void(Result<PathChoice>)> done);
+  // What is asked for besides the choices of the record, put over those that it has when the answer
+  // is there: they may change meanwhile.
+  using EditChoices = std::function<void(DiskChoices&)>;
+  using PathsDone = std::function<void(Result<PathChoice>, const DiskChoices& choices)>;
+  // The ways to the peer (or the foreign target) as they are now.
+  void find_paths(const std::string& name, EditChoices edit, PathsDone done);
   // Saved with the choices that led to them, then given to the disk.
   vjbod::Status use_paths(const std::string& name, const DiskChoices& choices,
                           const PathChoice& choice);
-  void refresh_paths(const std::string& name, const DiskChoices& choices, StatusDone done);
+  void refresh_paths(const std::string& name, EditChoices edit, StatusDone done);
   Result<PathChoice> foreign_paths(const DiskRecord& record, const DiskChoices& choices) const;
   // Of the stored ways, for as long as the peer has not been asked.
   std::optional<NoIser> obstacle_known_here(const DiskRecord& record) const;
@@ -134,6 +143,8 @@ class DiskManager final : private DiskCellEvents {
   // time with each look.
   WallTime wall_at(TimePoint at);
   Result<DiskRecord*> find(const std::string& name);
+  // The record that was `uuid`'s when something began to wait: another disk may have its name now.
+  Result<DiskRecord*> find_same(const std::string& name, const std::string& uuid);
   Result<Running*> find_running(const std::string& name);
   // A change that cannot be saved did not happen.
   vjbod::Status change(const std::string& name, const std::function<void(DiskRecord&)>& edit);

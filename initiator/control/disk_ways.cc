@@ -64,7 +64,8 @@ void DiskManager::addresses_changed(const std::string& peer) {
   for (const auto& [name, record] : state_.disks) {
     const bool concerned = peer.empty() || record.peer == peer;
     if (concerned && record.wanted_connected && running_.contains(name))
-      refresh_paths(name, record.choices, [](vjbod::Status) {});
+      refresh_paths(
+          name, [](DiskChoices&) {}, [](vjbod::Status) {});
   }
 }
 
@@ -95,32 +96,37 @@ Result<PathChoice> DiskManager::foreign_paths(const DiskRecord& record,
                               choices);
 }
 
-void DiskManager::find_paths(const std::string& name, const DiskChoices& choices,
-                             std::function<void(Result<PathChoice>)> done) {
+void DiskManager::find_paths(const std::string& name, EditChoices edit, PathsDone done) {
   auto record = find(name);
   if (!record) {
-    done(fail(record.error()));
+    done(fail(record.error()), {});
     return;
   }
   const std::string peer = (*record)->peer;
   if (peer.empty()) {
-    done(foreign_paths(**record, choices));
+    DiskChoices choices = (*record)->choices;
+    edit(choices);
+    done(foreign_paths(**record, choices), choices);
     return;
   }
-  peers_.describe(
-      peer, [this, peer, choices, done = std::move(done)](Result<v1::DescribeResponse> described) {
-        if (!described) {
-          done(fail(described.error()));
-          return;
-        }
-        auto interfaces = net::list_interfaces();
-        auto peer_record = peers_.record(peer);
-        if (!interfaces || !peer_record) {
-          done(fail(interfaces ? peer_record.error() : interfaces.error()));
-          return;
-        }
-        done(choose_paths(*interfaces, *described, (*peer_record)->address, choices));
-      });
+  peers_.describe(peer, [this, name, uuid = (*record)->uuid, peer, edit = std::move(edit),
+                         done = std::move(done)](Result<v1::DescribeResponse> described) {
+    auto now = find_same(name, uuid);
+    if (!now) {
+      done(fail(now.error()), {});
+      return;
+    }
+    DiskChoices choices = (*now)->choices;
+    edit(choices);
+    auto interfaces = net::list_interfaces();
+    auto peer_record = peers_.record(peer);
+    if (!described)
+      done(fail(described.error()), choices);
+    else if (!interfaces || !peer_record)
+      done(fail(interfaces ? peer_record.error() : interfaces.error()), choices);
+    else
+      done(choose_paths(*interfaces, *described, (*peer_record)->address, choices), choices);
+  });
 }
 
 vjbod::Status DiskManager::use_paths(const std::string& name, const DiskChoices& choices,
@@ -147,11 +153,12 @@ vjbod::Status DiskManager::use_paths(const std::string& name, const DiskChoices&
   return {};
 }
 
-void DiskManager::refresh_paths(const std::string& name, const DiskChoices& choices,
-                                StatusDone done) {
-  find_paths(name, choices, [this, name, choices, done = std::move(done)](auto choice) {
-    done(choice ? use_paths(name, choices, *choice) : fail(choice.error()));
-  });
+void DiskManager::refresh_paths(const std::string& name, EditChoices edit, StatusDone done) {
+  find_paths(
+      name, std::move(edit),
+      [this, name, done = std::move(done)](Result<PathChoice> choice, const DiskChoices& choices) {
+        done(choice ? use_paths(name, choices, *choice) : fail(choice.error()));
+      });
 }
 
 void DiskManager::reconnect(const v1::ReconnectDiskRequest& request, DiskDone done) {
@@ -160,16 +167,18 @@ void DiskManager::reconnect(const v1::ReconnectDiskRequest& request, DiskDone do
     done(fail(running.error()));
     return;
   }
-  DiskChoices choices = (*find(name))->choices;
   const bool by_iser = request.transport() == v1::TRANSPORT_ISER;
-  if (request.transport() == v1::TRANSPORT_ISCSI) choices.transport = "iscsi";
-  if (request.transport() == v1::TRANSPORT_AUTO) choices.transport = "auto";
-  // It goes to iSER now; what it may fall back to later stays as it was, but for "iscsi".
-  if (by_iser && choices.transport == "iscsi") choices.transport = "auto";
+  EditChoices edit = [transport = request.transport(), by_iser](DiskChoices& choices) {
+    if (transport == v1::TRANSPORT_ISCSI) choices.transport = "iscsi";
+    if (transport == v1::TRANSPORT_AUTO) choices.transport = "auto";
+    // It goes to iSER now; what it may fall back to later stays as it was, but for "iscsi".
+    if (by_iser && choices.transport == "iscsi") choices.transport = "auto";
+  };
   find_paths(
-      name, choices,
-      [this, name, choices, by_iser, done = std::move(done)](Result<PathChoice> choice) {
-        auto record = find(name);
+      name, std::move(edit),
+      [this, name, uuid = (*find(name))->uuid, by_iser, done = std::move(done)](
+          Result<PathChoice> choice, const DiskChoices& choices) {
+        auto record = find_same(name, uuid);
         if (!record || !find_running(name)) {
           done(fail(rpc::Errc::not_found, "disk {} has just been detached", name));
           return;
@@ -252,13 +261,14 @@ void DiskManager::upgrade_if_idle(const std::string& name, const DiskStatus& sta
   if (!idle || status.state != DiskState::connected || status.rdma_tried_in ||
       status.connection != transport::Kind::iscsi)
     return;
-  const DiskChoices choices = state_.disks.at(name).choices;
-  find_paths(name, choices, [this, name, choices](Result<PathChoice> choice) {
-    if (!choice || choice->no_iser || !use_paths(name, choices, *choice)) return;
-    event(rpc::Severity::info, "iser-upgrade", name,
-          fmt::format("{} is idle and tries iSER again", name));
-    running_.at(name).cell->with_disk([](Disk& disk) { disk.reconnect(); });
-  });
+  find_paths(
+      name, [](DiskChoices&) {},
+      [this, name](Result<PathChoice> choice, const DiskChoices& choices) {
+        if (!choice || choice->no_iser || !use_paths(name, choices, *choice)) return;
+        event(rpc::Severity::info, "iser-upgrade", name,
+              fmt::format("{} is idle and tries iSER again", name));
+        running_.at(name).cell->with_disk([](Disk& disk) { disk.reconnect(); });
+      });
 }
 
 }  // namespace vjbod::initiator
