@@ -7,6 +7,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "common/base/check.h"
@@ -312,6 +313,12 @@ bool Connection::failed(int errno_value) {
   }
   close_socket();
   return true;
+}
+
+bool Connection::client_gone() const {
+  if (!socket_->is_open()) return true;
+  pollfd state{socket_->native_handle(), POLLRDHUP, 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void Connection::close_socket() {

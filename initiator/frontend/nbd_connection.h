@@ -55,6 +55,8 @@ class Connection final : public Deferred {
   void set_geometry(const BlockGeometry& geometry);
   // The export ends: no new requests; replies still go out for stop_grace; then the socket closes.
   void stop();
+  // The client has closed its end, though requests of it may still be under way, or unread.
+  bool client_gone() const;
   // As stop(), without a word about what is not answered yet; the socket is closed on return.
   void hang_up();
 

@@ -102,26 +102,59 @@ void NbdServer::accept_clients() {
       accept_again_.arm_after(accept_pause);
       return;
     }
-    if (clients_.size() >= options_.connections_max) {
-      log_.warn("a client was turned away: {} are connected, the limit", clients_.size());
+    if (connection_count() >= options_.connections_max) {
+      log_.warn("a client was turned away: {} are connected, the limit", connection_count());
       ::close(fd);
       continue;
     }
-    Shard& shard = choose_shard();
-    clients_.push_back(std::make_unique<Client>(*this, shard));
-    Client& client = *clients_.back();
-    std::optional<BlockGeometry> geometry;
-    if (device_.geometry_known()) geometry = device_.geometry();
     const uint64_t number = ++clients_seen_;
-    shard.reactor().post([this, &client, fd, geometry, number] {
-      client.connection.emplace(
-          fd, fmt::format("{} nbd client {}", options_.connection.exported.name, number), device_,
-          home_.reactor(), client.shard.reactor(), options_.connection, client);
-      if (geometry) client.connection->set_geometry(*geometry);
-      client.connection->start();
-    });
+    Newcomer& newcomer = newcomers_[number];
+    newcomer.fd = fd;
+    ask_who_is_gone(number, newcomer);
   }
   wait_for_clients();
+}
+
+void NbdServer::ask_who_is_gone(uint64_t number, Newcomer& newcomer) {
+  for (auto& client : clients_)
+    if (!client->finished) newcomer.before.insert(client.get());
+  if (newcomer.before.empty()) {
+    let_in(newcomer.fd, number);
+    newcomers_.erase(number);
+    return;
+  }
+  for (auto& client : clients_) {
+    if (client->finished) continue;
+    client->shard.reactor().post([this, &client = *client, number] {
+      if (client.connection->client_gone()) return;  // until it is over
+      home_.reactor().post([this, &client, number] { no_longer_before(number, client); });
+    });
+  }
+}
+
+void NbdServer::no_longer_before(uint64_t number, const Client& client) {
+  const auto found = newcomers_.find(number);
+  if (found == newcomers_.end()) return;
+  found->second.before.erase(&client);
+  if (!found->second.before.empty()) return;
+  const int fd = found->second.fd;
+  newcomers_.erase(found);
+  let_in(fd, number);
+}
+
+void NbdServer::let_in(int fd, uint64_t number) {
+  Shard& shard = choose_shard();
+  clients_.push_back(std::make_unique<Client>(*this, shard));
+  Client& client = *clients_.back();
+  std::optional<BlockGeometry> geometry;
+  if (device_.geometry_known()) geometry = device_.geometry();
+  shard.reactor().post([this, &client, fd, geometry, number] {
+    client.connection.emplace(
+        fd, fmt::format("{} nbd client {}", options_.connection.exported.name, number), device_,
+        home_.reactor(), client.shard.reactor(), options_.connection, client);
+    if (geometry) client.connection->set_geometry(*geometry);
+    client.connection->start();
+  });
 }
 
 Shard& NbdServer::choose_shard() {
@@ -142,6 +175,10 @@ void NbdServer::on_geometry(const BlockGeometry& geometry) {
 
 void NbdServer::on_client_finished(Client& client) {
   client.finished = true;
+  std::vector<uint64_t> waiting;
+  for (const auto& [number, newcomer] : newcomers_)
+    if (newcomer.before.contains(&client)) waiting.push_back(number);
+  for (const uint64_t number : waiting) no_longer_before(number, client);
   client.shard.reactor().post([this, &client] {
     client.connection.reset();
     home_.reactor().post([this, &client] { on_client_gone(client); });
@@ -176,6 +213,8 @@ void NbdServer::hang_up(std::function<void()> hung_up) {
 
 void NbdServer::end_export() {
   stopping_ = true;
+  for (const auto& [number, newcomer] : newcomers_) ::close(newcomer.fd);
+  newcomers_.clear();
   device_.remove_observer(*this);
   accept_again_.cancel();
   accept_watch_->release();  // the listener's; ends the wait

@@ -4,8 +4,10 @@
 // other shards, so that their socket work runs in parallel.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "common/runtime/shard.h"
@@ -34,7 +36,7 @@ class NbdServer final : public Frontend, private BlockDeviceObserver {
   std::string device() const override { return options_.socket.path; }
   std::string uri() const override;
 
-  size_t connection_count() const { return clients_.size(); }
+  size_t connection_count() const { return clients_.size() + newcomers_.size(); }
 
  private:
   // Out of descriptors or memory: trying again at once would spin.
@@ -44,8 +46,19 @@ class NbdServer final : public Frontend, private BlockDeviceObserver {
   struct AcceptWatch;
   struct AcceptReady;
 
+  // Somebody who has connected, and the earlier clients that may have to be over before he is let
+  // in: what a connection that is gone has left under way must not land on what the next one
+  // writes.
+  struct Newcomer {
+    int fd = -1;
+    std::set<const Client*> before;
+  };
+
   void wait_for_clients();
   void accept_clients();
+  void ask_who_is_gone(uint64_t number, Newcomer& newcomer);
+  void no_longer_before(uint64_t number, const Client& client);
+  void let_in(int fd, uint64_t number);
   Shard& choose_shard();
   void on_client_finished(Client& client);
   void on_client_gone(Client& client);
@@ -69,6 +82,7 @@ class NbdServer final : public Frontend, private BlockDeviceObserver {
   bool closed_ = false;
 
   std::vector<std::unique_ptr<Client>> clients_;
+  std::map<uint64_t, Newcomer> newcomers_;  // by number
   size_t next_other_ = 0;
   uint64_t clients_seen_ = 0;
 };

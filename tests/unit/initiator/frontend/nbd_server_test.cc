@@ -162,6 +162,22 @@ TEST_F(NbdServerTest, ClientThatVanishesLeavesItsRequestsToFinish) {
   EXPECT_TRUE(eventually_clients(0));
 }
 
+// Else that write would land on what the next client has written, and was told is safe.
+TEST_F(NbdServerTest, NobodyIsLetInBeforeTheRequestsOfAVanishedClientAreOver) {
+  start();
+  run_on(home, [this] { device->hold(); });
+  std::optional<NbdClient> staying(path()), vanishing(path());
+  ASSERT_TRUE(staying->handshake() && vanishing->handshake());
+  vanishing->send_request(Command::write, 0, 512, 0, std::string(512, 'x'));
+  ASSERT_TRUE(eventually_at_disk(1));
+  vanishing.reset();
+  NbdClient next(path());
+  auto let_in = std::async(std::launch::async, [&] { return next.handshake().has_value(); });
+  EXPECT_EQ(let_in.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  run_on(home, [this] { device->release(); });
+  EXPECT_TRUE(let_in.get());
+}
+
 TEST_F(NbdServerTest, HalfClosedClientStillGetsItsReplies) {
   start();
   run_on(home, [this] { device->hold(); });
