@@ -82,14 +82,14 @@ Disk::Impl::~Impl() {
 
 void Disk::Impl::connect() {
   if (detaching_) return;
+  if (flush_error_ != 0) log_.warn("the error of an earlier flush is forgotten by request");
+  flush_error_ = 0;
   switch (supervisor_.machine().goal()) {
     case SupervisorState::stopped:
     case SupervisorState::failed:
     case SupervisorState::stale: break;
     default: return;  // at it already
   }
-  if (flush_error_ != 0) log_.warn("the error of an earlier flush is forgotten by request");
-  flush_error_ = 0;
   if (dead_) {
     log_.warn("writes that the target has lost are accepted as lost by request");
     unflushed_.forget_unflushed();

@@ -195,6 +195,23 @@ TEST_F(DiskIo, AFailedFlushIsNeverASuccessLater) {
   EXPECT_EQ(again.result, EIO);
 }
 
+TEST_F(DiskIo, APersonCanAcceptAFailedFlushWhileTheDiskIsConnected) {
+  connect();
+  target.refuse = [](const scsi::Command& command) -> std::optional<test::Reply> {
+    if (!std::holds_alternative<scsi::SynchronizeCache>(command)) return std::nullopt;
+    return test::check_condition(SenseKey::medium_error, scsi::asc::write_error);
+  };
+  flush();
+  reactor.run_until_idle();
+  target.refuse = nullptr;
+  disk->connect();
+
+  TestRequest& again = flush();
+  reactor.run_until_idle();
+
+  EXPECT_EQ(again.result, 0);
+}
+
 TEST_F(DiskIo, APersonCanConnectAnewAfterAFailedFlush) {
   connect();
   target.refuse = [](const scsi::Command& command) -> std::optional<test::Reply> {
