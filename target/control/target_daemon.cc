@@ -40,6 +40,9 @@ using rpc::Severity;
 constexpr Duration call_grace = std::chrono::seconds(1);
 // Addresses come in groups: one look for all of them.
 constexpr Duration address_settling = std::chrono::milliseconds(300);
+// How soon LUNs that could not be opened are tried again, and how long between tries in the end.
+constexpr Duration lun_retry_min = std::chrono::seconds(5);
+constexpr Duration lun_retry_max = std::chrono::minutes(1);
 
 uint64_t random_seed() {
   uint64_t seed = 0;
@@ -83,6 +86,8 @@ struct TargetDaemon::Impl final : ServerEvents {
   std::unique_ptr<FdWatch> address_news;
   std::optional<Timer> address_timer;
   std::optional<Timer> stop_timer;
+  std::optional<Timer> lun_timer;
+  Duration lun_retry = lun_retry_min;
   int stops_left = 0;
   bool stopping = false;
 
@@ -110,6 +115,7 @@ struct TargetDaemon::Impl final : ServerEvents {
   std::vector<ReachablePortal> reachable(const std::vector<ReachablePortal>& from) const;
   void on_signal(int signal);
   void reload();
+  void retry_luns();
   void stop();
   void stopped_one();
   void take_down_iser();
@@ -267,6 +273,8 @@ Status TargetDaemon::Impl::start() {
   signals =
       std::make_unique<SignalWatch>(control, std::initializer_list<int>{SIGTERM, SIGINT, SIGHUP},
                                     [this](int signal) { on_signal(signal); });
+  lun_timer.emplace(control, [this] { retry_luns(); });
+  lun_timer->arm_after(lun_retry);
   parts->event(
       Severity::info, "started", config.name,
       fmt::format("vjbod-targetd {} serves {} LUNs, fingerprint {}", rpc::program_version(),
@@ -292,16 +300,26 @@ void TargetDaemon::Impl::reload() {
   if (fresh->log_level != config.log_level) {
     if (set_log_level(fresh->log_level)) config.log_level = fresh->log_level;
   }
-  for (const std::string& name : luns->retry_failed())
-    parts->event(Severity::info, "lun-served", name, fmt::format("LUN {} is served again", name));
+  retry_luns();
   look_at_portals(true);
   parts->event(Severity::info, "reloaded", config.name,
                "configuration read again: the log level is in force, failed LUNs were tried "
                "again; other changes need a restart");
 }
 
+// A pool's disk may come after the daemon, and a daemon that was killed may hold its files for a
+// while.
+void TargetDaemon::Impl::retry_luns() {
+  if (stopping) return;
+  for (const std::string& name : luns->retry_failed())
+    parts->event(Severity::info, "lun-served", name, fmt::format("LUN {} is served again", name));
+  lun_timer->arm_after(lun_retry);
+  lun_retry = std::min(lun_retry * 2, lun_retry_max);
+}
+
 void TargetDaemon::Impl::stop() {
   stopping = true;
+  lun_timer.reset();
   address_news.reset();
   address_timer.reset();
   log::info("stopping: sessions are logged out");
@@ -348,6 +366,7 @@ void TargetDaemon::Impl::take_down_iser() {
 // After the control reactor has stopped, or when starting failed half way.
 void TargetDaemon::Impl::tear_down() {
   signals.reset();
+  lun_timer.reset();
   address_news.reset();
   address_timer.reset();
   stop_timer.reset();

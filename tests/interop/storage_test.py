@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Full and read-only disks under the state of both daemons and under a pool: what cannot be saved is refused with a sentence
 and has not happened, what runs goes on, and it works again when there is room. Needs root, for small file systems."""
+import fcntl
 import json
 import pathlib
 import subprocess
@@ -125,6 +126,15 @@ class Storage(b.BoxTest):
         self.boxes.start_target()
         self.boxes.wait("disk1")
         self.works(uri)
+
+    def test_a_lun_that_could_not_be_opened_at_the_start_is_served_when_it_can_be(self):
+        self.boxes.create("disk1", "4M")
+        self.boxes.target.kill()
+        with open(self.boxes.lun_file(), "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.boxes.start_target()
+            self.assertNotEqual(self.boxes.json_of_failing("target", "lun", "list")["luns"][0]["error"], None)
+        self.boxes.wait("disk1", timeout="40s")
 
     def test_a_full_disk_under_the_state_of_the_target(self):
         self.break_target(NO_SPACE, self.target_state.fill, self.target_state.free)
