@@ -154,8 +154,13 @@ void Session::login_done() {
   status_.start(result.exp_stat_sn - 1);
   numbers_.exp_stat_sn = result.exp_stat_sn;
   mover_->enable_full_feature(parameters_, numbers_);
-  if (!credit_.update(result.exp_cmd_sn, result.max_cmd_sn))
-    return protocol_error("acknowledged commands in the login that were never sent");
+  // Some targets count the login as a command here, but not when they number the commands.
+  const bool login_counted = result.exp_cmd_sn == result.cmd_sn + 1;
+  if (!credit_.update(login_counted ? result.cmd_sn : result.exp_cmd_sn, result.max_cmd_sn))
+    return protocol_error(
+        fmt::format("acknowledged commands up to CmdSN {} in a login that was sent "
+                    "with CmdSN {}",
+                    result.exp_cmd_sn.value, result.cmd_sn.value));
   state_ = State::full_feature;
   deadline_.cancel();
   keepalive_.arm_after(config_.timers.keepalive_idle);

@@ -67,6 +67,7 @@ class FakeTarget {
   uint16_t login_status = 0;    // of every login from now on
   std::string redirect_to;      // with status 0x0101
   bool swallow_logins = false;  // no answer
+  bool counts_logins = false;   // as commands, in the ExpCmdSN of the response only
   // CHAP is asked for, with the first algorithm offered. A response by MD5 is right, whatever it
   // is; another one gets this status.
   bool asks_for_chap = false;
@@ -206,7 +207,9 @@ class FakeTarget::Connection final : public transport::DataMoverEvents {
     response.next_stage = request.next_stage;
     const bool done = transit && request.next_stage == iscsi::Stage::full_feature;
     if (done) target_.logins.push_back(request.isid);
+    if (target_.counts_logins) ++exp_cmd_sn_;
     send_login(response, text.take());
+    exp_cmd_sn_ = request.cmd_sn;
     if (done) mover_->enable_full_feature(negotiation_.finish().value(), numbers_);
   }
   void send_login(const iscsi::LoginResponse& response, const std::string& text) {

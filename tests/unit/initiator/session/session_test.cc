@@ -542,6 +542,16 @@ TEST_F(SessionTest, ClosesOnAJumpOfTheStatusNumber) {
   ASSERT_TRUE(closed);
 }
 
+TEST_F(SessionTest, BearsWithATargetThatCountsTheLoginAsACommand) {
+  target.counts_logins = true;
+  log_in();
+  Command& command = make(scsi::TestUnitReady{});
+  session->issue(command);
+  reactor.run_until_idle();
+  EXPECT_FALSE(closed);
+  EXPECT_EQ(target.commands.size(), 1U);
+}
+
 TEST_F(SessionTest, ClosesOnAnAcknowledgementOfCommandsNeverSent) {
   log_in();
   target.distort_response = nullptr;
